@@ -1,0 +1,55 @@
+package diag
+
+import "strings"
+
+// Nearest finds the candidate that a misspelt word most likely meant: the least edit distance, at most a third of the
+// word's length (at least one edit). Empty where nothing is near.
+func Nearest(word string, candidates []string) string {
+	limit := max(1, len([]rune(word))/3)
+	best, at := "", limit+1
+	for _, c := range candidates {
+		if c == word {
+			continue
+		}
+		d := distance(strings.ToLower(word), strings.ToLower(c), limit)
+		if d < at {
+			best, at = c, d
+		}
+	}
+	return best
+}
+
+// DidYouMean is a help line for an unknown word, or "" where nothing is near.
+func DidYouMean(word string, candidates []string) string {
+	if n := Nearest(word, candidates); n != "" {
+		return "did you mean " + n + "?"
+	}
+	return ""
+}
+
+// distance is Damerau-Levenshtein distance (adjacent swaps count one), limit+1 where it is more than limit.
+func distance(a, b string, limit int) int {
+	x, y := []rune(a), []rune(b)
+	if len(x)-len(y) > limit || len(y)-len(x) > limit {
+		return limit + 1
+	}
+	before, last, row := make([]int, len(y)+1), make([]int, len(y)+1), make([]int, len(y)+1)
+	for j := range last {
+		last[j] = j
+	}
+	for i := 1; i <= len(x); i++ {
+		row[0] = i
+		for j := 1; j <= len(y); j++ {
+			cost := 1
+			if x[i-1] == y[j-1] {
+				cost = 0
+			}
+			row[j] = min(last[j]+1, row[j-1]+1, last[j-1]+cost)
+			if i > 1 && j > 1 && x[i-1] == y[j-2] && x[i-2] == y[j-1] {
+				row[j] = min(row[j], before[j-2]+1)
+			}
+		}
+		before, last, row = last, row, before
+	}
+	return last[len(y)]
+}

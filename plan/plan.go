@@ -1,0 +1,200 @@
+// Package plan holds what the composer decided, as types only: which tensors are opened, which class computes with
+// each weight, what each program calls in which order, and when each value dies. The composer writes a plan, the
+// engine reads it, and neither knows the other. A plan needs no MLX.
+package plan
+
+import (
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/shape"
+	"github.com/graphrun/graphrun/weights/view"
+)
+
+// Plan is a composed graph.
+type Plan struct {
+	Model     string     `json:"model"`
+	Tensors   []Tensor   `json:"tensors"`
+	Weights   []Weight   `json:"weights"`
+	Instances []Instance `json:"instances"`
+	Ports     []Port     `json:"ports"`
+	States    []State    `json:"states"`
+	Programs  []Program  `json:"programs"`
+	Layers    int        `json:"layers"` // indices of the outermost repeat of the text entry
+	Dropped   []Dropped  `json:"dropped,omitempty"`
+	Unasked   []string   `json:"unasked,omitempty"` // config keys that no expression asked for
+}
+
+// Tensor is one array that is opened: a recipe over the checkpoint's own tensors.
+type Tensor struct {
+	Name   string       `json:"name"` // canonical
+	Dtype  dtype.Dtype  `json:"dtype"`
+	Shape  []int        `json:"shape"`
+	Recipe *view.Recipe `json:"recipe,omitempty"` // nil where the plan was composed without a checkpoint
+}
+
+// Bytes is the tensor's size in memory.
+func (t Tensor) Bytes() int64 {
+	n := int64(t.Dtype.Size())
+	for _, d := range t.Shape {
+		n *= int64(d)
+	}
+	return n
+}
+
+// Facts are what a class may ask of a weight before it is opened.
+type Facts struct {
+	Storage string      `json:"storage"` // dense, affine (any mode of MLX's quantisation), later trellis …
+	Dtype   dtype.Dtype `json:"dtype"`   // of the values: a dense weight's own, a quantised one's scales' (activations' for uint8 scales)
+	Bits    int         `json:"bits,omitempty"`
+	Group   int         `json:"group,omitempty"`
+	Mode    string      `json:"mode,omitempty"`
+	Inputs  int         `json:"inputs"`
+	Outputs int         `json:"outputs"`
+	Count   int         `json:"count,omitempty"` // matrices: experts, heads
+	Bytes   int64       `json:"bytes"`
+	Bias    bool        `json:"bias,omitempty"`
+}
+
+// Weight is one weight of a port with the tensors that hold it: indices into Plan.Tensors, -1 for none.
+type Weight struct {
+	Path    string `json:"path"`
+	Facts   Facts  `json:"facts"`
+	Tensor  int    `json:"tensor"`
+	Scales  int    `json:"scales"`
+	Biases  int    `json:"biases"` // affine zero points
+	Bias    int    `json:"bias"`   // additive
+	Derived bool   `json:"derived,omitempty"`
+}
+
+// Instance is a class bound to weights: same class, same parameters, same weights are one instance.
+type Instance struct {
+	Class      string       `json:"class"`
+	Args       Args         `json:"args,omitempty"`
+	Kind       string       `json:"kind"` // of the port
+	Path       string       `json:"path"`
+	Weights    []RoleWeight `json:"weights,omitempty"`
+	Parts      []RolePart   `json:"parts,omitempty"` // instances that a form is made of
+	Activation *Activation  `json:"activation,omitempty"`
+	At         diag.Range   `json:"-"` // the bind line or the port's declaration
+}
+
+// RoleWeight is an index into Plan.Weights under the name of its part ("weight" where there is one).
+type RoleWeight struct {
+	Role   string `json:"role"`
+	Weight int    `json:"weight"`
+}
+
+// RolePart is an index into Plan.Instances.
+type RolePart struct {
+	Role     string `json:"role"`
+	Instance int    `json:"instance"`
+}
+
+// Activation is the operator between the parts of an mlp, with its parameters.
+type Activation struct {
+	Operator string `json:"operator"`
+	Args     Args   `json:"args,omitempty"`
+}
+
+// Port is a place where weights meet a class.
+type Port struct {
+	Path    string     `json:"path"`
+	Kind    string     `json:"kind"`
+	Dims    []int      `json:"dims"`
+	Weights []int      `json:"weights"` // indices into Plan.Weights
+	At      diag.Range `json:"-"`
+	Rows    []RowClass `json:"rows"` // ranges in order, without gaps, from 1
+}
+
+// RowClass says which instance a range of row counts runs.
+type RowClass struct {
+	First    int        `json:"first"`
+	Last     int        `json:"last"` // 0: no end
+	Instance int        `json:"instance"`
+	Exact    bool       `json:"exact"`
+	At       diag.Range `json:"-"` // the bind line that won; zero for the exact class underneath
+}
+
+// State is what a forward leaves for the next one.
+type State struct {
+	Path  string      `json:"path"`
+	Kind  string      `json:"kind"` // cache, array
+	Args  Args        `json:"args"`
+	Dtype dtype.Dtype `json:"dtype"` // of the activations, or as declared
+	At    diag.Range  `json:"-"`
+}
+
+// Program is a flat list of calls for one entry.
+type Program struct {
+	Entry   string  `json:"entry"`
+	Guards  []Guard `json:"guards,omitempty"` // all hold
+	First   int     `json:"first"`            // rows
+	Last    int     `json:"last"`             // 0: no end
+	Inputs  []Named `json:"inputs"`
+	Results []Named `json:"results"`
+	Calls   []Call  `json:"calls"`
+	Slots   int     `json:"slots"`
+}
+
+// Guard is a comparison of B, T or S with an integer.
+type Guard struct {
+	Symbol   string `json:"symbol"`
+	Operator string `json:"operator"` // == != < <= > >=
+	Number   int    `json:"number"`
+}
+
+// Named is a slot with the name it has outside the program.
+type Named struct {
+	Name  string      `json:"name"`
+	Slot  int         `json:"slot"`
+	Dtype dtype.Dtype `json:"dtype"`
+	Shape shape.Shape `json:"shape"`
+}
+
+// Call is one operator or one port called.
+type Call struct {
+	Operator string     `json:"operator,omitempty"` // empty where Port >= 0
+	Port     int        `json:"port"`               // index into Plan.Ports, -1: an operator
+	Instance int        `json:"instance"`           // index into Plan.Instances, -1: an operator
+	Args     Args       `json:"args,omitempty"`
+	In       []Operand  `json:"in"`
+	Out      []int      `json:"out"`
+	State    int        `json:"state"` // index into Plan.States, -1: none
+	Free     []int      `json:"free,omitempty"`
+	Types    []Type     `json:"types"` // of the results
+	Path     string     `json:"path"`
+	At       diag.Range `json:"-"`
+}
+
+// Type is the dtype and shape of a value.
+type Type struct {
+	Dtype dtype.Dtype `json:"dtype"`
+	Shape shape.Shape `json:"shape"`
+}
+
+// OperandKind is where an operand comes from.
+type OperandKind uint8
+
+const (
+	FromNothing OperandKind = iota // an optional input that is not given
+	FromSlot
+	FromTensor // Plan.Tensors
+	FromState  // Plan.States
+	FromScalar // a weak scalar: it takes the other side's dtype
+)
+
+// Operand is one input of a call.
+type Operand struct {
+	Kind   OperandKind `json:"kind"`
+	Index  int         `json:"index,omitempty"`
+	Scalar Value       `json:"scalar,omitempty"`
+	Type   Type        `json:"-"`
+}
+
+// Dropped is a node that is not there, and why.
+type Dropped struct {
+	Path string     `json:"path"`
+	What string     `json:"what"`
+	Why  string     `json:"why"`
+	At   diag.Range `json:"-"`
+}

@@ -1,0 +1,90 @@
+package registry
+
+import (
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/plan"
+)
+
+// Run is an operator or a bound class, made and ready. in are the call's inputs in the signature's order (a null array
+// for one that is not given); the results are owned by the scope. Errors go into the scope; a Run does not branch on
+// anything but the facts of its own state.
+type Run func(c *Call, in []mlx.Array) []mlx.Array
+
+// Call is what a running operator sees of the forward.
+type Call struct {
+	*mlx.Scope
+	States []StateValue // by plan index
+	Memo   map[any]any  // shared by the operators of one forward, as masks are; emptied between forwards
+}
+
+// Build is what a constructor may ask.
+type Build struct {
+	Args   plan.Args
+	Inputs []Arg       // types of the inputs, as Infer saw them
+	Types  []plan.Type // of the results
+	State  int         // index of the `state` key's state in Call.States, -1: none
+	// States are the indices of inputs of kind State, by input; -1 elsewhere.
+	States []int
+	Device Device
+	// Scope is for constants made at load (frequencies): Keep them on it, the engine frees them with the plan.
+	Scope *mlx.Scope
+	Keep  func(mlx.Array) mlx.Array
+}
+
+// Device is what a constructor may ask of the machine it builds for.
+type Device struct {
+	Kind string // cpu, gpu
+	Arch string
+}
+
+// Scalar makes the array of a weak scalar beside arrays of dtype d, once, at load.
+func (b *Build) Scalar(v float64, d dtype.Dtype) (mlx.Array, error) {
+	a, err := mlx.ScalarOf(v, d)
+	if err != nil {
+		return mlx.Array{}, err
+	}
+	return b.Keep(a), nil
+}
+
+// StateValue is a state's contents during a session. Facts are those before the forward until Begin is called again.
+type StateValue interface {
+	// Begin starts a forward: facts asked from now on are those of this moment.
+	Begin()
+	// Offset is the number of positions taken before this forward.
+	Offset() int
+	// Arrays are the arrays to evaluate with a forward; owned by the state.
+	Arrays() []mlx.Array
+	// Reset forgets everything.
+	Reset()
+	// Free lets go of the arrays.
+	Free()
+}
+
+// KV is a cache of keys and values.
+type KV interface {
+	StateValue
+	// Update appends k [B, heads, T, dim] and v [B, heads, T, value dim] and gives what attention reads.
+	Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array)
+	// Read gives what attention reads without writing.
+	Read(s *mlx.Scope) (mlx.Array, mlx.Array)
+	// Mask is the mask of T new positions: as mlx-lm makes it, none, "causal" or a boolean array [T, S].
+	Mask(c *Call, T int, array bool) Mask
+}
+
+// Mask is what scaled_dot_product_attention takes.
+type Mask struct {
+	Mode  string // "" or "causal"
+	Array mlx.Array
+}
+
+// StateKind is a kind of state.
+type StateKind struct {
+	Name   string
+	Doc    string
+	Fields []Param
+	// New makes an empty state for one session.
+	New func(decl plan.State) (StateValue, error)
+	// Bytes is what one position (per sequence) and the fixed part take.
+	Bytes func(decl plan.State) (perPosition, fixed int64)
+}
