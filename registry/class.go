@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/port"
 )
 
 // Class fills a port: it computes with the port's weights.
@@ -52,7 +53,7 @@ func (c *Class) check() error {
 		return errors.New("a class has a Doc, Kinds, Accept and Build")
 	}
 	for _, k := range c.Kinds {
-		if PortKinds[k] == nil {
+		if port.Kinds[k] == nil {
 			return fmt.Errorf("no port kind %s", k)
 		}
 	}

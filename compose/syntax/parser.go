@@ -1,0 +1,297 @@
+package syntax
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/diag"
+)
+
+type parser struct {
+	file *source.File
+	list *diag.List
+}
+
+type pair struct {
+	key   Word
+	value *yaml.Node
+}
+
+func (p *parser) at(n *yaml.Node) diag.Range { return p.file.Range(n) }
+
+func isNull(n *yaml.Node) bool {
+	return n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null"
+}
+
+// pairs are the keys of a mapping in order, without those that strict reading refused.
+func (p *parser) pairs(n *yaml.Node, what string) []pair {
+	n = source.Deref(n)
+	if n == nil || isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.MappingNode {
+		p.list.Errorf("want-mapping", p.at(n), "%s is a mapping; this is a %s", what, source.KindName(n))
+		return nil
+	}
+	seen := map[string]bool{}
+	var out []pair
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		k := source.Deref(n.Content[i])
+		if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" || seen[k.Value] {
+			continue
+		}
+		seen[k.Value] = true
+		out = append(out, pair{Word{k.Value, p.at(n.Content[i])}, source.Deref(n.Content[i+1])})
+	}
+	return out
+}
+
+// list of items, each with its node.
+func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
+	n = source.Deref(n)
+	if n == nil || isNull(n) {
+		return nil
+	}
+	if n.Kind != yaml.SequenceNode {
+		p.list.Errorf("want-list", p.at(n), "%s is a list; this is a %s", what, source.KindName(n))
+		return nil
+	}
+	out := make([]*yaml.Node, len(n.Content))
+	for i, c := range n.Content {
+		out[i] = source.Deref(c)
+	}
+	return out
+}
+
+// unknown reports a key that has no meaning where it stands.
+func (p *parser) unknown(k Word, where string, valid []string) {
+	d := p.list.Errorf("unknown-key", k.At, "%s has no key %q", where, k.Text)
+	if help := diag.DidYouMean(k.Text, valid); help != "" {
+		d.Helped("%s", help)
+	} else if len(valid) > 0 {
+		d.Helped("its keys: %s", strings.Join(valid, ", "))
+	}
+}
+
+func (p *parser) expr(n *yaml.Node) *Expr {
+	if isNull(n) {
+		return nil
+	}
+	return &Expr{source.Deref(n), p.file}
+}
+
+// need is an expression that must be there.
+func (p *parser) need(k Word, n *yaml.Node) *Expr {
+	if isNull(n) {
+		p.list.Errorf("missing-value", k.At, "%s has no value", k.Text)
+		return nil
+	}
+	return p.expr(n)
+}
+
+func (p *parser) exprs(n *yaml.Node, what string) []*Expr {
+	var out []*Expr
+	for _, c := range p.items(n, what) {
+		if isNull(c) {
+			p.list.Errorf("missing-value", p.at(c), "an item of %s has no value", what)
+			continue
+		}
+		out = append(out, p.expr(c))
+	}
+	return out
+}
+
+func (p *parser) template(k Word, n *yaml.Node) *Template {
+	n = source.Deref(n)
+	if isNull(n) || n.Kind != yaml.ScalarNode {
+		p.list.Errorf("want-text", k.At, "%s is text with {expressions}", k.Text)
+		return nil
+	}
+	return &Template{n.Value, n, p.file}
+}
+
+// word is one of a fixed list, or a name.
+func (p *parser) word(k Word, n *yaml.Node) *Word {
+	n = source.Deref(n)
+	if isNull(n) || n.Kind != yaml.ScalarNode {
+		p.list.Errorf("want-word", k.At, "%s is a word; this is a %s", k.Text, source.KindName(orNull(n)))
+		return nil
+	}
+	return &Word{n.Value, p.at(n)}
+}
+
+func orNull(n *yaml.Node) *yaml.Node {
+	if n == nil {
+		return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null"}
+	}
+	return n
+}
+
+func (p *parser) text(k Word, n *yaml.Node) string {
+	if w := p.word(k, n); w != nil {
+		return w.Text
+	}
+	return ""
+}
+
+func (p *parser) boolean(k Word, n *yaml.Node) bool {
+	if n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" {
+		return n.Value == "true"
+	}
+	p.list.Errorf("want-bool", p.at(orNull(n)), "%s is true or false", k.Text)
+	return false
+}
+
+// words is a word or a list of words.
+func (p *parser) words(k Word, n *yaml.Node) []Word {
+	if n != nil && n.Kind == yaml.SequenceNode {
+		var out []Word
+		for _, c := range p.items(n, k.Text) {
+			if w := p.word(k, c); w != nil {
+				out = append(out, *w)
+			}
+		}
+		return out
+	}
+	if w := p.word(k, n); w != nil {
+		return []Word{*w}
+	}
+	return nil
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// reservedNames cannot be declared: CEL's own words and the language's.
+var reservedNames = func() map[string]string {
+	out := map[string]string{}
+	for _, w := range strings.Fields("true false null in as break const continue else for function if import let loop package namespace return var void while") {
+		out[w] = "a word of CEL"
+	}
+	for w, what := range map[string]string{"B": "the number of sequences", "T": "the number of new tokens", "S": "the number of positions",
+		"config": "config.json", "tensors": "the checkpoint's tensors", "given": "whether an optional input is there"} {
+		out[w] = what
+	}
+	return out
+}()
+
+// declared checks a name that a file gives to something.
+func (p *parser) declared(w Word, what string) {
+	if !identifier.MatchString(w.Text) {
+		p.list.Errorf("bad-name", w.At, "%q cannot be the name of %s", w.Text, what).
+			Helped("a name is letters, digits and underscores, and begins with no digit")
+		return
+	}
+	if why, ok := reservedNames[w.Text]; ok {
+		p.list.Errorf("reserved-name", w.At, "%s cannot be the name of %s: it is %s", w.Text, what, why)
+	}
+}
+
+// results splits `k, v`.
+func (p *parser) results(k Word) []Word {
+	var out []Word
+	col := 0
+	for _, part := range strings.Split(k.Text, ",") {
+		lead := len(part) - len(strings.TrimLeft(part, " "))
+		name := strings.TrimSpace(part)
+		at := k.At
+		if k.At.Line == k.At.EndLine && k.At.EndCol-k.At.Col >= len([]rune(k.Text)) {
+			quoted := (k.At.EndCol - k.At.Col - len([]rune(k.Text))) / 2
+			at.Col = k.At.Col + quoted + col + lead
+			at.EndCol = at.Col + len([]rune(name))
+		}
+		w := Word{name, at}
+		if name == "" {
+			p.list.Errorf("bad-name", k.At, "%q names a result that is empty", k.Text)
+		} else {
+			p.declared(w, "a result")
+		}
+		out = append(out, w)
+		col += len([]rune(part)) + 1
+	}
+	return out
+}
+
+// Parse makes a typed document of a file. What it cannot read it reports; it gives nil only for a file without a
+// readable header.
+func Parse(file *source.File, list *diag.List) *Document {
+	if file.Root == nil {
+		return nil
+	}
+	p := &parser{file, list}
+	pairs := p.pairs(file.Root, "a graph file")
+	d := &Document{File: file, keys: map[string]bool{}}
+	var version *pair
+	for i, kv := range pairs {
+		d.keys[kv.key.Text] = true
+		switch kv.key.Text {
+		case "graphrun":
+			version = &pairs[i]
+		case "kind":
+			d.Kind = p.text(kv.key, kv.value)
+		}
+	}
+	top := diag.Range{File: file.Path, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
+	switch {
+	case version == nil:
+		list.Errorf("no-version", top, "the file does not say `graphrun: v1`").Helped("a graph file begins with `graphrun: v1`, `kind:` and `name:`")
+		return nil
+	case p.text(version.key, version.value) != "v1":
+		list.Errorf("wrong-version", p.at(version.value), "this graphrun reads version v1, not %s", version.value.Value)
+		return nil
+	}
+	keys, ok := documentKeys[d.Kind]
+	if !ok {
+		at := top
+		for _, kv := range pairs {
+			if kv.key.Text == "kind" {
+				at = p.at(kv.value)
+			}
+		}
+		kinds := []string{"model", "block", "variant", "rules"}
+		e := list.Errorf("unknown-kind", at, "kind %q: a graph file is a model, a block, a variant or rules", d.Kind)
+		if help := diag.DidYouMean(d.Kind, kinds); help != "" {
+			e.Helped("%s", help)
+		}
+		return nil
+	}
+	for _, kv := range pairs {
+		p.documentKey(d, kv, keys)
+	}
+	if d.Name.Text == "" {
+		list.Errorf("no-name", top, "the file has no name").Helped("add `name: …`, the file's name without .yaml")
+	}
+	p.requireKeys(d, top)
+	return d
+}
+
+func (p *parser) requireKeys(d *Document, top diag.Range) {
+	var want []string
+	switch d.Kind {
+	case "model":
+		if !d.Has("extends") {
+			want = []string{"recognises"}
+			if !d.Has("entries") {
+				want = append(want, "nodes")
+			}
+		}
+	case "block":
+		want = []string{"in", "nodes", "out"}
+	}
+	for _, k := range want {
+		if !d.Has(k) {
+			p.list.Errorf("missing-key", top, "a %s has a key %s", d.Kind, k)
+		}
+	}
+}
+
+func quoteAll(words []string) string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = fmt.Sprintf("%q", w)
+	}
+	return strings.Join(out, ", ")
+}
