@@ -1,0 +1,102 @@
+"""Writes a case's checkpoint: random tensors, quantised by mlx-lm, in the layout of a Hugging Face folder.
+
+Values come from numpy's PCG64 keyed by seed and tensor name, so they depend neither on MLX's generator nor on the
+order in which tensors are made.
+"""
+
+import contextlib
+import copy
+import io
+import json
+import math
+import zlib
+
+import mlx.core as mx
+import numpy as np
+from mlx.utils import tree_flatten
+from mlx_lm.utils import _get_classes, quantize_model
+
+import store
+
+SEED = 20260101
+
+
+def generator(*key):
+    """A generator of its own for each key (strings and integers)."""
+    return np.random.Generator(np.random.PCG64([SEED, *(zlib.crc32(str(k).encode()) for k in key)]))
+
+
+def normal(shape, *key, dtype=mx.bfloat16, scale=1.0):
+    values = generator(*key).standard_normal(shape).astype(np.float32) * np.float32(scale)
+    return mx.array(values).astype(dtype)
+
+
+def tensor(name, shape):
+    """float32 values for one parameter: scaled by its role, so that the residual stream keeps the size of a trained
+    model's and the logits are spread."""
+    n = generator(name).standard_normal(shape).astype(np.float32)
+    if name.endswith(".bias"):
+        return 0.1 * n
+    if len(shape) == 1:  # what is left with one axis is a norm's gain
+        return 1.0 + 0.1 * n
+    if "embed_tokens" in name or "lm_head" in name:
+        return 0.35 * n
+    return 1.4 * n / np.float32(math.sqrt(shape[-1]))
+
+
+def build(case):
+    """mlx-lm's model for the case, its parameters filled and cast."""
+    cls, args = _get_classes(copy.deepcopy(case.config))
+    model = cls(args.from_dict(copy.deepcopy(case.config)))
+    model.eval()
+    weights = []
+    for name, like in tree_flatten(model.parameters()):
+        dtype = case.norm_dtype if case.norm_dtype and "norm" in name else case.dtype
+        weights.append((name, mx.array(tensor(name, like.shape)).astype(getattr(mx, dtype))))
+    model.load_weights(weights, strict=True)
+    return model
+
+
+def quantise(case, model):
+    """(model, config) as mlx_lm.convert would leave them, with the case's overrides."""
+    q = case.quantisation
+    config = copy.deepcopy(case.config)
+
+    def predicate(path, module):
+        return q.overrides.get(path, True)
+
+    with contextlib.redirect_stdout(io.StringIO()):  # it prints the bits per weight
+        model, config = quantize_model(model, config, q.group, q.bits, q.mode, quant_predicate=predicate)
+    if q.mode != "affine":  # quantize_model takes no dict without a mode for such a model
+        assert not q.overrides
+    table = config["quantization"]
+    for path, params in q.overrides.items():
+        if not q.recorded:
+            table.pop(path, None)
+        elif params is False:
+            table[path] = False
+    config["quantization_config"] = copy.deepcopy(table)
+    return model, config
+
+
+def write(case, folder):
+    model = build(case)
+    config = copy.deepcopy(case.config)
+    if case.quantisation:
+        model, config = quantise(case, model)
+    else:
+        config["torch_dtype"] = case.dtype
+    weights = dict(tree_flatten(model.parameters()))
+    (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
+    if case.shards == 1:
+        store.save(folder / "model.safetensors", weights)
+        return
+    names = sorted(weights)
+    where = {}
+    for i in range(case.shards):
+        file = f"model-{i + 1:05d}-of-{case.shards:05d}.safetensors"
+        part = names[i::case.shards]
+        store.save(folder / file, {k: weights[k] for k in part})
+        where |= dict.fromkeys(part, file)
+    index = {"metadata": {"total_size": sum(w.nbytes for w in weights.values())}, "weight_map": where}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index, indent=2, sort_keys=True) + "\n")

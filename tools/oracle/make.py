@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+"""Makes the oracle: small random checkpoints and the numbers that mlx-lm computes for them on this CPU.
+
+usage: make.py --out DIR [--checkpoint GGUF] [--models "PATTERN …"] [--force]
+
+What has the stamp of the scripts, versions, processor and BLAS in the manifest is left alone. README.md describes the
+files and keys. `ops`, `sampling` and `smollm2` are cases like the models: a pattern may name them.
+"""
+
+import argparse
+import pathlib
+import sys
+import time
+
+import store
+from cases import CASES, select
+
+EXTRA = ["ops", "sampling", "smollm2"]
+
+
+def make_model(name, out):
+    import checkpoint
+    import expect
+    from mlx_lm.utils import load_model
+
+    case = CASES[name]
+    with store.folder(out / name) as tmp:
+        checkpoint.write(case, tmp)
+        model, _ = load_model(tmp)  # as a user's checkpoint is opened: names, quantisation table, strictness
+        arrays = expect.expected(case, model)
+        store.save(tmp / "expected.safetensors", arrays)
+    entry = {
+        "kind": "model",
+        "shows": case.shows,
+        "logits_dtype": str(arrays["p7.prefill_logits"].dtype).rsplit(".", 1)[-1],
+        "f32_products": case.f32_products,
+        "prompts": list(case.prompts),
+        "sampled": case.sampled,
+    }
+    if name in ("llama-bf16", "llama-f16", "llama-f32"):  # one of each dtype: it doubles the work
+        entry["changed_without_compile"] = expect.without_compile(case, model, arrays)
+    return entry
+
+
+def make(name, out, gguf):
+    if name in CASES:
+        return make_model(name, out)
+    if name == "ops":
+        import ops
+
+        return ops.make(out)
+    if name == "sampling":
+        import sampling
+
+        return sampling.make(out)
+    import smollm2
+
+    return smollm2.make(out, gguf)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=pathlib.Path, required=True)
+    parser.add_argument("--checkpoint", type=pathlib.Path, help="the SmolLM2 GGUF; without it that case is left out")
+    parser.add_argument("--models", default="", help="shell patterns of case names, by spaces or commas")
+    parser.add_argument("--force", action="store_true", help="make again what is up to date")
+    args = parser.parse_args()
+
+    env = store.environment()
+    stamp = store.stamp(env)
+    manifest_path = args.out / "manifest.json"
+    manifest = store.read_json(manifest_path) or {}
+    if manifest.get("stamp") != stamp:
+        manifest = {"stamp": stamp, "environment": env, "cases": {}}
+    done = manifest["cases"]
+    wanted = select([*CASES, *EXTRA], args.models.replace(",", " ").split())
+    if args.checkpoint is None and "smollm2" in wanted:
+        wanted.remove("smollm2")
+        print("oracle: no --checkpoint, so smollm2 is left out", file=sys.stderr)
+    todo = [n for n in wanted if args.force or n not in done or not (args.out / n).is_dir()]
+    if not todo:
+        print(f"oracle: {len(wanted)} cases up to date in {args.out}")
+        return
+
+    import mlx.core as mx
+
+    mx.set_default_device(mx.cpu)
+    start = time.perf_counter()
+    for i, name in enumerate(todo, 1):
+        began = time.perf_counter()
+        done[name] = make(name, args.out, args.checkpoint)
+        store.write_json(manifest_path, manifest)
+        print(f"oracle: {i}/{len(todo)} {name} {time.perf_counter() - began:.1f} s", flush=True)
+    print(f"oracle: {len(todo)} cases made in {time.perf_counter() - start:.1f} s, in {args.out}")
+
+
+if __name__ == "__main__":
+    main()
