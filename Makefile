@@ -1,0 +1,53 @@
+# Targets of graphrun; `make` lists them. Everything is built into .deps/ and bin/.
+
+PROMPT ?= What is the capital of France?
+BACKEND ?= cpu
+GO ?= go
+# Packages that need neither MLX nor cgo.
+PURE ?= ./compose/... ./diag/... ./dtype/... ./graphs/... ./plan/... ./registry/... ./shape/... ./text/... ./weights/...
+
+export PROMPT BACKEND MLX_C_SRC
+export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
+
+.DEFAULT_GOAL := help
+.PHONY: help setup build run test check bench fuzz oracle generate clean
+
+help: ## this list
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+
+setup: ## MLX, mlx-c and OpenBLAS into .deps (BACKEND=cpu|cuda13, MLX_C_SRC=DIR)
+	@tools/setup.sh
+
+build: setup ## bin/graphrun
+	@$(GO) build -tags mlx -o bin/graphrun ./cmd/graphrun
+
+run: build ## answer PROMPT with the default checkpoint
+	@bin/graphrun run --checkpoint "$$(tools/checkpoint.sh)" --prompt "$$PROMPT"
+
+test: setup oracle ## all tests, the ones without MLX also without cgo
+	CGO_ENABLED=0 $(GO) test $(PURE)
+	$(GO) test -tags mlx ./...
+
+check: setup ## formatting, vet and staticcheck, with and without MLX; generated files are current
+	@test -z "$$(gofmt -l .)" || { echo "not formatted:"; gofmt -l .; exit 1; }
+	$(GO) vet ./...
+	CGO_ENABLED=0 $(GO) vet ./...
+	$(GO) vet -tags mlx ./...
+	@if command -v staticcheck >/dev/null; then staticcheck -tags mlx ./...; else echo "staticcheck is not installed: skipped"; fi
+	$(GO) test -count=1 -run 'Generated|Faces' ./mlx/...
+
+bench: build ## tokens per second beside mlx-lm and llama.cpp
+	@tools/bench.sh
+
+fuzz: ## every fuzz target for FUZZTIME (30s)
+	@tools/fuzz.sh
+
+oracle: setup ## expected logits from mlx-lm, once
+	@tools/oracle.sh
+
+generate: setup ## the binding from mlx-c's headers, and all other generated files
+	$(GO) generate ./...
+
+clean: ## remove what was built (.deps stays: rm -rf .deps)
+	rm -rf bin
+	$(GO) clean -testcache

@@ -1,0 +1,102 @@
+# The steps that fetch, build and describe MLX and mlx-c. Sourced by setup.sh; each step keeps its own stamp.
+
+# step NAME LOG COMMAND...: runs quietly; on failure shows the end of the log and stops.
+step() {
+  local what=$1 log=$deps/log/$2.log
+  shift 2
+  say "$what"
+  "$@" >"$log" 2>&1 </dev/null && return 0
+  tail -n 30 "$log" >&2
+  fail "$what: failed; the whole log is $log"
+}
+
+# The wheel holds libmlx, its headers and its CMake files; a virtual environment needs no pip outside it.
+install_wheel() {
+  local want="mlx[$BACKEND]==$mlx_version"
+  mlx_root=$deps/mlx
+  [ "$(cat "$deps/wheel.stamp" 2>/dev/null)" = "$want" ] && [ -f "$mlx_root/lib/libmlx.so" ] && return
+  rm -rf "$deps/venv" "$deps/wheel.stamp" "$deps/mlxc.stamp"
+  step "making a virtual environment" venv "$python" -m venv "$deps/venv"
+  step "installing $want" wheel "$deps/venv/bin/python" -m pip install --disable-pip-version-check "$want"
+  local lib
+  lib=$(find "$deps/venv" -path '*/mlx/lib/libmlx.so' | head -1)
+  [ -n "$lib" ] || fail "the wheel $want holds no libmlx.so"
+  ln -sfn "$(dirname "$(dirname "$lib")")" "$mlx_root"
+  echo "$want" >"$deps/wheel.stamp"
+}
+
+fetch_mlxc() {
+  MLX_C_SRC=$deps/mlx-c-src
+  [ "$(cat "$deps/mlxc-src.stamp" 2>/dev/null)" = "$mlxc_version" ] && [ -d "$MLX_C_SRC" ] && return
+  local vendor=$deps/vendor
+  rm -rf "$vendor" "$MLX_C_SRC"
+  step "fetching the sources of mlx-c $mlxc_version" cargo \
+    cargo vendor --locked --versioned-dirs --manifest-path "$here/setup/mlx-c/Cargo.toml" "$vendor"
+  cp -R "$vendor/mlx-sys-$mlxc_version/src/mlx-c" "$MLX_C_SRC"
+  rm -rf "$vendor"
+  echo "$mlxc_version" >"$deps/mlxc-src.stamp"
+}
+
+build_mlxc() {
+  local want="$stamp" build=$deps/build/mlx-c
+  if [ "$source" = crate ] && [ "$(cat "$deps/mlxc.stamp" 2>/dev/null)" = "$want" ]; then return; fi
+  if [ "$(cat "$deps/mlxc.configured" 2>/dev/null)" != "$want" ]; then
+    rm -rf "$build"
+    # $ORIGIN: libmlxc finds libmlx beside it, wherever the folder is moved.
+    step "configuring mlx-c" cmake cmake -S "$MLX_C_SRC" -B "$build" -DCMAKE_BUILD_TYPE=Release \
+      -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="-include $here/setup/std_format.h" \
+      -DMLX_C_USE_SYSTEM_MLX=ON -DCMAKE_PREFIX_PATH="$mlx_root" -DMLX_C_BUILD_EXAMPLES=OFF -DBUILD_SHARED_LIBS=ON \
+      -DCMAKE_INSTALL_PREFIX="$deps/mlx-c" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH="\$ORIGIN/../../mlx/lib;$mlx_root/lib"
+    echo "$want" >"$deps/mlxc.configured"
+  fi
+  step "building mlx-c (about two minutes the first time)" build cmake --build "$build" -j "$JOBS"
+  step "installing mlx-c into .deps" install cmake --install "$build"
+  echo "$want" >"$deps/mlxc.stamp"
+}
+
+# An mlx-c of the user's own folder may be another version; it says so in its CMakeLists.txt.
+built_version() {
+  local v
+  v=$(sed -n 's/^ *set(MLX_C_VERSION \([0-9.]*\)).*/\1/p' "$MLX_C_SRC/CMakeLists.txt" 2>/dev/null | head -1)
+  echo "${v:-$mlxc_version}"
+}
+
+# The flags name the versions, so that `graphrun doctor` can compare and Go's build cache sees a change.
+# OpenBLAS comes first: the wheel's libmlx links the reference BLAS, whose matrix products are some 27 times slower,
+# and the first library in link order that has cblas_sgemm wins.
+write_pc() {
+  local rpath="-Wl,-rpath,$deps/mlx-c/lib -Wl,-rpath,$mlx_root/lib"
+  local blas=""
+  [ "$os" = Darwin ] || blas="-Wl,--no-as-needed $(openblas_flags)"
+  pc_file "$(built_version)" "-I\${deps}/mlx-c/include -I$mlx_root/include" \
+    "$blas -L\${deps}/mlx-c/lib -lmlxc -L$mlx_root/lib -lmlx $rpath" ""
+}
+
+use_system() {
+  local blas=""
+  [ "$os" = Darwin ] || blas="-Wl,--no-as-needed $(openblas_flags)"
+  pc_file "$(pkg-config --modversion mlx-c)" "" "$blas" mlx-c
+}
+
+# Never run by the authors: no macOS machine was at hand.
+use_brew() {
+  local c m
+  c=$(brew --prefix mlx-c)
+  m=$(brew --prefix mlx)
+  pc_file "$(brew list --versions mlx-c | awk '{print $2}')" "-I$c/include -I$m/include" \
+    "-L$c/lib -lmlxc -L$m/lib -lmlx -Wl,-rpath,$c/lib -Wl,-rpath,$m/lib" ""
+}
+
+# pc_file MLX_C_VERSION CFLAGS LIBS REQUIRES
+pc_file() {
+  cat >"$deps/lib/pkgconfig/graphrun-mlx.pc" <<PC
+deps=$deps
+
+Name: graphrun-mlx
+Description: MLX and mlx-c as tools/setup.sh found or made them
+Version: $mlx_version
+Requires: $4
+Cflags: $2 -DGRAPHRUN_MLX_VERSION=$mlx_version -DGRAPHRUN_MLXC_VERSION=$1 -DGRAPHRUN_MLXC_EXPECTED=$mlxc_version -DGRAPHRUN_BACKEND=$BACKEND -DGRAPHRUN_MLXC_SOURCE=$source
+Libs: $3
+PC
+}
