@@ -40,6 +40,7 @@ type ClassBuild struct {
 	Device     Device
 	Scope      *mlx.Scope
 	Keep       func(mlx.Array) mlx.Array
+	Memo       map[any]any // as Build's
 }
 
 // Opened is a weight with its arrays; null arrays are not there.

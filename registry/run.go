@@ -16,6 +16,10 @@ type Call struct {
 	*mlx.Scope
 	States []StateValue // by plan index
 	Memo   map[any]any  // shared by the operators of one forward, as masks are; emptied between forwards
+
+	// B, T and S are this forward's sequences, new tokens of each, and T plus the positions taken before: what dims
+	// given as parameters (reshape, broadcast, constant) are computed from.
+	B, T, S int
 }
 
 // Build is what a constructor may ask.
@@ -30,6 +34,9 @@ type Build struct {
 	// Scope is for constants made at load (frequencies): Keep them on it, the engine frees them with the plan.
 	Scope *mlx.Scope
 	Keep  func(mlx.Array) mlx.Array
+	// Memo is shared by all constructors of a plan, for what many calls have alike: frequencies, compiled
+	// activations. nil where nothing is shared.
+	Memo map[any]any
 }
 
 // Device is what a constructor may ask of the machine it builds for.
@@ -76,6 +83,15 @@ type KV interface {
 type Mask struct {
 	Mode  string // "" or "causal"
 	Array mlx.Array
+}
+
+// ArrayValue is a state that is one array; zeros until it is first set.
+type ArrayValue interface {
+	StateValue
+	// Value is the array for B sequences.
+	Value(s *mlx.Scope, B int) mlx.Array
+	// Set replaces it: what the next forward sees.
+	Set(s *mlx.Scope, a mlx.Array)
 }
 
 // StateKind is a kind of state.
