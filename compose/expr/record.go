@@ -1,0 +1,125 @@
+package expr
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+)
+
+// records are the typed facts of the language; a field that is not listed is an error when the expression is checked.
+var records = map[string]map[string]*Type{
+	"array":  {"shape": List(Int), "dtype": String},
+	"tensor": {"name": String, "shape": List(Int), "dtype": String},
+}
+
+// provider lets the checker know the records.
+type provider struct{ types.Provider }
+
+func newProvider() types.Provider { return provider{types.NewEmptyRegistry()} }
+
+func (p provider) FindStructType(name string) (*types.Type, bool) {
+	if records[name] != nil {
+		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
+	}
+	return p.Provider.FindStructType(name)
+}
+
+func (p provider) FindStructFieldNames(name string) ([]string, bool) {
+	fields, ok := records[name]
+	if !ok {
+		return p.Provider.FindStructFieldNames(name)
+	}
+	var out []string
+	for f := range fields {
+		out = append(out, f)
+	}
+	return out, true
+}
+
+func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
+	if t := records[name][field]; t != nil {
+		return &types.FieldType{Type: t}, true
+	}
+	return p.Provider.FindStructFieldType(name, field)
+}
+
+// record is a value of a record type.
+type record struct {
+	kind   *Type
+	fields map[string]ref.Val
+}
+
+func (r record) ConvertToNative(t reflect.Type) (any, error) {
+	return nil, fmt.Errorf("%s is no %s", r.kind, t)
+}
+
+func (r record) ConvertToType(t ref.Type) ref.Val {
+	if t == types.TypeType {
+		return r.kind
+	}
+	return types.NewErr("%s is no %s", r.kind, t.TypeName())
+}
+
+func (r record) Equal(other ref.Val) ref.Val { return types.False }
+func (r record) Type() ref.Type              { return r.kind }
+func (r record) Value() any                  { return r.fields }
+
+// Get reads a field.
+func (r record) Get(field ref.Val) ref.Val {
+	name, ok := field.(types.String)
+	if v, found := r.fields[string(name)]; ok && found {
+		return v
+	}
+	return types.NewErr("no such field: %v", field.Value())
+}
+
+// IsSet tells that a field is there.
+func (r record) IsSet(field ref.Val) ref.Val {
+	name, _ := field.(types.String)
+	_, ok := r.fields[string(name)]
+	return types.Bool(ok)
+}
+
+var (
+	_ traits.Indexer     = record{}
+	_ traits.FieldTester = record{}
+)
+
+// dimList is a shape in which a dim may not be a number: asking for that one is an error that shows it.
+type dimList struct {
+	traits.Lister
+	symbolic map[int64]string
+}
+
+func (d dimList) Get(index ref.Val) ref.Val {
+	i, ok := index.(types.Int)
+	if ok {
+		if s, bad := d.symbolic[int64(i)]; bad {
+			return types.NewErr("this dim is %s, which is not known when a file is composed", s)
+		}
+	}
+	return d.Lister.Get(index)
+}
+
+// Array makes the facts of a graph value: its dims (nil Known: a symbolic one, with its text) and dtype.
+func Array(dims []Dim, dtype string) Value {
+	list := make([]ref.Val, len(dims))
+	symbolic := map[int64]string{}
+	for i, d := range dims {
+		list[i] = types.Int(d.Known)
+		if d.Symbolic != "" {
+			symbolic[int64(i)] = d.Symbolic
+		}
+	}
+	shape := dimList{types.NewRefValList(types.DefaultTypeAdapter, list), symbolic}
+	return Value{ArrayType, record{ArrayType, map[string]ref.Val{"shape": shape, "dtype": types.String(dtype)}}}
+}
+
+// Dim is a dim of a graph value: a number, or the text of a form that is not one yet.
+type Dim struct {
+	Known    int
+	Symbolic string
+}

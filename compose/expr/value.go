@@ -1,0 +1,105 @@
+package expr
+
+import (
+	"sort"
+
+	"github.com/google/cel-go/common/types"
+	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/graphrun/graphrun/plan"
+)
+
+// Value is what an expression gives, with its static type.
+type Value struct {
+	Type *Type
+	Val  ref.Val
+}
+
+// Of wraps a Go value: int, float64, bool, string, or lists and maps of these.
+func Of(v any) Value {
+	switch x := v.(type) {
+	case int:
+		return Value{Int, types.Int(x)}
+	case int64:
+		return Value{Int, types.Int(x)}
+	case float64:
+		return Value{Float, types.Double(x)}
+	case bool:
+		return Value{Bool, types.Bool(x)}
+	case string:
+		return Value{String, types.String(x)}
+	case []int:
+		return Value{List(Int), types.DefaultTypeAdapter.NativeToValue(x)}
+	case []string:
+		return Value{List(String), types.DefaultTypeAdapter.NativeToValue(x)}
+	}
+	return Value{Dyn, types.DefaultTypeAdapter.NativeToValue(v)}
+}
+
+// Int is the integer that v is.
+func (v Value) Int() (int64, bool) { x, ok := v.Val.(types.Int); return int64(x), ok }
+
+// Bool is the truth that v is.
+func (v Value) Bool() (bool, bool) { x, ok := v.Val.(types.Bool); return bool(x), ok }
+
+// Text is the string that v is.
+func (v Value) Text() (string, bool) { x, ok := v.Val.(types.String); return string(x), ok }
+
+// Number is the float that v is; an int counts.
+func (v Value) Number() (float64, bool) { return number(v.Val) }
+
+// Plan is the decided parameter that v is.
+func (v Value) Plan() plan.Value { return toPlan(v.Val) }
+
+func toPlan(v ref.Val) plan.Value {
+	switch x := v.(type) {
+	case types.Int:
+		return plan.Value{Kind: plan.Int, Int: int64(x)}
+	case types.Double:
+		return plan.Value{Kind: plan.Float, Float: float64(x)}
+	case types.Bool:
+		return plan.Value{Kind: plan.Bool, Bool: bool(x)}
+	case types.String:
+		return plan.Value{Kind: plan.String, Str: string(x)}
+	case *dict:
+		x.askAll()
+		return mapper(x)
+	case traits.Lister:
+		out := plan.Value{Kind: plan.List}
+		for i := range int(x.Size().(types.Int)) {
+			out.List = append(out.List, toPlan(x.Get(types.Int(i))))
+		}
+		return out
+	case traits.Mapper:
+		return mapper(x)
+	}
+	return plan.Value{}
+}
+
+func mapper(m traits.Mapper) plan.Value {
+	out := plan.Value{Kind: plan.Map}
+	for it := m.Iterator(); it.HasNext() == types.True; {
+		k := it.Next()
+		if name, ok := k.(types.String); ok {
+			out.Map = append(out.Map, plan.Entry{Key: string(name), Value: toPlan(m.Get(k))})
+		}
+	}
+	sort.Slice(out.Map, func(i, j int) bool { return out.Map[i].Key < out.Map[j].Key })
+	return out
+}
+
+// Show prints a value for a message, shortened.
+func (v Value) Show() string {
+	if v.Val == nil {
+		return "?"
+	}
+	if s, ok := v.Val.(types.String); ok {
+		return "'" + string(s) + "'"
+	}
+	text := v.Plan().Text()
+	if len(text) > 60 {
+		text = text[:57] + "…"
+	}
+	return text
+}
