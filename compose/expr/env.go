@@ -37,7 +37,7 @@ var (
 func List(of *Type) *Type { return cel.ListType(of) }
 
 // costLimit bounds one evaluation; a list macro over a large checkpoint stays far below.
-const costLimit = 1_000_000
+const costLimit = 200_000
 
 // TypeName writes a type as graph files name it.
 func TypeName(t *Type) string {
@@ -97,7 +97,7 @@ func (e *Engine) environment() (*cel.Env, error) {
 	elem := cel.TypeParamType("A")
 	list := cel.ListType(elem)
 	opts := []cel.EnvOption{
-		cel.StdLib(cel.StdLibSubset(without)), cel.CrossTypeNumericComparisons(true), ext.Lists(), ext.Strings(),
+		cel.StdLib(cel.StdLibSubset(without)), cel.CrossTypeNumericComparisons(true), ext.Lists(ext.ListsMaxRangeSize(4096)), ext.Strings(),
 		cel.CustomTypeProvider(newProvider()),
 		arithmetic("_+_", addInts, func(a, b float64) float64 { return a + b },
 			cel.Overload("add_strings", []*Type{String, String}, String), cel.Overload("add_lists", []*Type{list, list}, list)),
