@@ -64,6 +64,7 @@ size_t cpu_header() {
 void pin(array &a) {
   array other(a.shape(), a.dtype(), nullptr, {});
   other.copy_shared_buffer(a);
+  other.set_status(array::Status::available);
   a.inputs().push_back(other);
 }
 
