@@ -9,6 +9,9 @@ PURE ?= ./compose/... ./diag/... ./dtype/... ./graphs/... ./plan/... ./registry/
 export PROMPT BACKEND MLX_C_SRC
 export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
 
+# Go's build cache does not see what pkg-config answers: the checksum of the file tells it when MLX or mlx-c changed.
+export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum <.deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
+
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test check bench fuzz oracle generate clean
 

@@ -29,7 +29,8 @@ func (s *Scope) FastCrossEntropy(logits, targets Array) Array {
 	return s.one("fast_cross_entropy", C.gr_fast_cross_entropy(C.uintptr_t(logits.ctx), C.uintptr_t(targets.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// FastLayerNorm is mlx_fast_layer_norm. Weight and bias may be absent.
+// FastLayerNorm is mlx_fast_layer_norm. It is over the last dimension of x [..., D], in float32; weight and bias are
+// [D]. Weight and bias may be absent.
 func (s *Scope) FastLayerNorm(x, weight, bias Array, eps float32) Array {
 	if s.err != nil {
 		return Array{}
@@ -37,7 +38,8 @@ func (s *Scope) FastLayerNorm(x, weight, bias Array, eps float32) Array {
 	return s.one("fast_layer_norm", C.gr_fast_layer_norm(C.uintptr_t(x.ctx), C.uintptr_t(weight.ctx), C.uintptr_t(bias.ctx), C.float(eps), C.uintptr_t(s.stream.ctx)))
 }
 
-// FastRMSNorm is mlx_fast_rms_norm. Weight may be absent.
+// FastRMSNorm is mlx_fast_rms_norm. x [..., D] is divided by the root of the mean of its squares over D plus eps, in
+// float32, then multiplied by weight [D]. Weight may be absent.
 func (s *Scope) FastRMSNorm(x, weight Array, eps float32) Array {
 	if s.err != nil {
 		return Array{}
@@ -45,7 +47,9 @@ func (s *Scope) FastRMSNorm(x, weight Array, eps float32) Array {
 	return s.one("fast_rms_norm", C.gr_fast_rms_norm(C.uintptr_t(x.ctx), C.uintptr_t(weight.ctx), C.float(eps), C.uintptr_t(s.stream.ctx)))
 }
 
-// FastRope is mlx_fast_rope. Freqs may be absent.
+// FastRope is mlx_fast_rope. x is [..., T, D], dims of D are rotated: pairs of neighbours when traditional, else of
+// halves. The position of t is (offset + t) × scale, the frequencies base^(-2i/dims), or 1/freqs with freqs [dims/2]
+// and no base. Freqs may be absent.
 func (s *Scope) FastRope(x Array, dims int, traditional bool, base Opt[float32], scale float32, offset int, freqs Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -53,7 +57,8 @@ func (s *Scope) FastRope(x Array, dims int, traditional bool, base Opt[float32],
 	return s.one("fast_rope", C.gr_fast_rope(C.uintptr_t(x.ctx), C.int64_t(dims), C.bool(traditional), C.float(base.Value), C.bool(base.Valid), C.float(scale), C.int64_t(offset), C.uintptr_t(freqs.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// FastRopeDynamic is mlx_fast_rope_dynamic. Freqs may be absent.
+// FastRopeDynamic is mlx_fast_rope_dynamic. It is FastRope with the offset as an array: one, or one per sequence. Freqs
+// may be absent.
 func (s *Scope) FastRopeDynamic(x Array, dims int, traditional bool, base Opt[float32], scale float32, offset, freqs Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -61,7 +66,9 @@ func (s *Scope) FastRopeDynamic(x Array, dims int, traditional bool, base Opt[fl
 	return s.one("fast_rope_dynamic", C.gr_fast_rope_dynamic(C.uintptr_t(x.ctx), C.int64_t(dims), C.bool(traditional), C.float(base.Value), C.bool(base.Valid), C.float(scale), C.uintptr_t(offset.ctx), C.uintptr_t(freqs.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// FastScaledDotProductAttention is mlx_fast_scaled_dot_product_attention. MaskArr and sinks may be absent.
+// FastScaledDotProductAttention is mlx_fast_scaled_dot_product_attention. It is softmax(scale × queries keysᵀ + mask)
+// values, of queries [B, H, T, D], keys [B, K, S, D] and values [B, K, S, V] with H a multiple of K. maskMode is "",
+// "causal" or "array"; a mask is boolean or added. MaskArr and sinks may be absent.
 func (s *Scope) FastScaledDotProductAttention(queries, keys, values Array, scale float32, maskMode string, maskArr, sinks Array, forceFused bool) Array {
 	if s.err != nil {
 		return Array{}

@@ -691,7 +691,7 @@ func (s *Scope) ArgmaxAxis(a Array, axis int, keepdims bool) Array {
 	return s.one("argmax_axis", C.gr_argmax_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(keepdims), C.uintptr_t(s.stream.ctx)))
 }
 
-// Argmax is mlx_argmax.
+// Argmax is mlx_argmax. It is over all elements.
 func (s *Scope) Argmax(a Array, keepdims bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -707,7 +707,7 @@ func (s *Scope) ArgminAxis(a Array, axis int, keepdims bool) Array {
 	return s.one("argmin_axis", C.gr_argmin_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(keepdims), C.uintptr_t(s.stream.ctx)))
 }
 
-// Argmin is mlx_argmin.
+// Argmin is mlx_argmin. It is over all elements.
 func (s *Scope) Argmin(a Array, keepdims bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -723,7 +723,7 @@ func (s *Scope) ArgpartitionAxis(a Array, kth, axis int) Array {
 	return s.one("argpartition_axis", C.gr_argpartition_axis(C.uintptr_t(a.ctx), C.int64_t(kth), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Argpartition is mlx_argpartition.
+// Argpartition is mlx_argpartition. a is flattened first.
 func (s *Scope) Argpartition(a Array, kth int) Array {
 	if s.err != nil {
 		return Array{}
@@ -739,7 +739,7 @@ func (s *Scope) ArgsortAxis(a Array, axis int) Array {
 	return s.one("argsort_axis", C.gr_argsort_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Argsort is mlx_argsort.
+// Argsort is mlx_argsort. a is flattened first.
 func (s *Scope) Argsort(a Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -755,7 +755,7 @@ func (s *Scope) ArrayEqual(a, b Array, equalNan bool) Array {
 	return s.one("array_equal", C.gr_array_equal(C.uintptr_t(a.ctx), C.uintptr_t(b.ctx), C.bool(equalNan), C.uintptr_t(s.stream.ctx)))
 }
 
-// AsStrided is mlx_as_strided.
+// AsStrided is mlx_as_strided. The strides count elements; nothing checks that they stay inside the memory of a.
 func (s *Scope) AsStrided(a Array, shape []int, strides []int64, offset int) Array {
 	if s.err != nil {
 		return Array{}
@@ -891,7 +891,7 @@ func (s *Scope) ConcatenateAxis(arrays []Array, axis int) Array {
 	return s.one("concatenate_axis", C.gr_concatenate_axis(handles(arrays), C.size_t(len(arrays)), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Concatenate is mlx_concatenate.
+// Concatenate is mlx_concatenate. The arrays are flattened first: ConcatenateAxis joins along an axis.
 func (s *Scope) Concatenate(arrays []Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -1059,7 +1059,7 @@ func (s *Scope) CumprodAxis(a Array, axis int, reverse, inclusive bool, dtype Op
 	return s.one("cumprod_axis", C.gr_cumprod_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(reverse), C.bool(inclusive), C.int(dtype.Value), C.bool(dtype.Valid), C.uintptr_t(s.stream.ctx)))
 }
 
-// Cumprod is mlx_cumprod.
+// Cumprod is mlx_cumprod. a is flattened first.
 func (s *Scope) Cumprod(a Array, reverse, inclusive bool, dtype Opt[Dtype]) Array {
 	if s.err != nil {
 		return Array{}
@@ -1075,7 +1075,7 @@ func (s *Scope) CumsumAxis(a Array, axis int, reverse, inclusive bool, dtype Opt
 	return s.one("cumsum_axis", C.gr_cumsum_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(reverse), C.bool(inclusive), C.int(dtype.Value), C.bool(dtype.Valid), C.uintptr_t(s.stream.ctx)))
 }
 
-// Cumsum is mlx_cumsum.
+// Cumsum is mlx_cumsum. a is flattened first.
 func (s *Scope) Cumsum(a Array, reverse, inclusive bool, dtype Opt[Dtype]) Array {
 	if s.err != nil {
 		return Array{}
@@ -1099,7 +1099,8 @@ func (s *Scope) Depends(inputs, dependencies []Array) []Array {
 	return s.many("depends", C.gr_depends(handles(inputs), C.size_t(len(inputs)), handles(dependencies), C.size_t(len(dependencies))))
 }
 
-// Dequantize is mlx_dequantize. Biases and globalScale may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// Dequantize is mlx_dequantize. It gives w back from what Quantize made. Biases and globalScale may be absent.
+// GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) Dequantize(w, scales, biases Array, groupSize, bits int, mode string, globalScale Array, dtype Opt[Dtype]) Array {
 	if s.err != nil {
 		return Array{}
@@ -1195,7 +1196,7 @@ func (s *Scope) ExpandDimsAxes(a Array, axes []int) Array {
 	return s.one("expand_dims_axes", C.gr_expand_dims_axes(C.uintptr_t(a.ctx), ints(axes), C.size_t(len(axes)), C.uintptr_t(s.stream.ctx)))
 }
 
-// ExpandDims is mlx_expand_dims.
+// ExpandDims is mlx_expand_dims. It adds a dimension of size 1.
 func (s *Scope) ExpandDims(a Array, axis int) Array {
 	if s.err != nil {
 		return Array{}
@@ -1307,7 +1308,8 @@ func (s *Scope) GatherSingle(a, indices Array, axis int, sliceSizes []int) Array
 	return s.one("gather_single", C.gr_gather_single(C.uintptr_t(a.ctx), C.uintptr_t(indices.ctx), C.int64_t(axis), ints(sliceSizes), C.size_t(len(sliceSizes)), C.uintptr_t(s.stream.ctx)))
 }
 
-// GatherMM is mlx_gather_mm. LhsIndices and rhsIndices may be absent.
+// GatherMM is mlx_gather_mm. The matrices of a and b are picked by the indices of their flattened batch dimensions.
+// LhsIndices and rhsIndices may be absent.
 func (s *Scope) GatherMM(a, b, lhsIndices, rhsIndices Array, sortedIndices bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -1315,7 +1317,8 @@ func (s *Scope) GatherMM(a, b, lhsIndices, rhsIndices Array, sortedIndices bool)
 	return s.one("gather_mm", C.gr_gather_mm(C.uintptr_t(a.ctx), C.uintptr_t(b.ctx), C.uintptr_t(lhsIndices.ctx), C.uintptr_t(rhsIndices.ctx), C.bool(sortedIndices), C.uintptr_t(s.stream.ctx)))
 }
 
-// GatherQMM is mlx_gather_qmm. Biases, lhsIndices and rhsIndices may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// GatherQMM is mlx_gather_qmm. It is QuantizedMatmul with matrices picked by the indices of the flattened batch
+// dimensions. Biases, lhsIndices and rhsIndices may be absent. GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) GatherQMM(x, w, scales, biases, lhsIndices, rhsIndices Array, transpose bool, groupSize, bits int, mode string, sortedIndices bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -1323,7 +1326,8 @@ func (s *Scope) GatherQMM(x, w, scales, biases, lhsIndices, rhsIndices Array, tr
 	return s.one("gather_qmm", C.gr_gather_qmm(C.uintptr_t(x.ctx), C.uintptr_t(w.ctx), C.uintptr_t(scales.ctx), C.uintptr_t(biases.ctx), C.uintptr_t(lhsIndices.ctx), C.uintptr_t(rhsIndices.ctx), C.bool(transpose), C.int64_t(groupSize), C.int64_t(bits), chars(mode), C.size_t(len(mode)), C.bool(sortedIndices), C.uintptr_t(s.stream.ctx)))
 }
 
-// GatherQQMM is mlx_gather_qqmm. ScalesW, lhsIndices, rhsIndices, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// GatherQQMM is mlx_gather_qqmm. ScalesW, lhsIndices, rhsIndices, globalScaleX and globalScaleW may be absent.
+// GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) GatherQQMM(x, w, scalesW, lhsIndices, rhsIndices Array, groupSize, bits int, mode string, globalScaleX, globalScaleW Array, sortedIndices bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -1539,7 +1543,7 @@ func (s *Scope) LogcumsumexpAxis(a Array, axis int, reverse, inclusive bool) Arr
 	return s.one("logcumsumexp_axis", C.gr_logcumsumexp_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(reverse), C.bool(inclusive), C.uintptr_t(s.stream.ctx)))
 }
 
-// Logcumsumexp is mlx_logcumsumexp.
+// Logcumsumexp is mlx_logcumsumexp. a is flattened first.
 func (s *Scope) Logcumsumexp(a Array, reverse, inclusive bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -1843,7 +1847,7 @@ func (s *Scope) PartitionAxis(a Array, kth, axis int) Array {
 	return s.one("partition_axis", C.gr_partition_axis(C.uintptr_t(a.ctx), C.int64_t(kth), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Partition is mlx_partition.
+// Partition is mlx_partition. a is flattened first.
 func (s *Scope) Partition(a Array, kth int) Array {
 	if s.err != nil {
 		return Array{}
@@ -1899,7 +1903,8 @@ func (s *Scope) PutAlongAxis(a, indices, values Array, axis int) Array {
 	return s.one("put_along_axis", C.gr_put_along_axis(C.uintptr_t(a.ctx), C.uintptr_t(indices.ctx), C.uintptr_t(values.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// QQMM is mlx_qqmm. WScales, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// QQMM is mlx_qqmm. WScales, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for
+// the mode.
 func (s *Scope) QQMM(x, w, wScales Array, groupSize, bits int, mode string, globalScaleX, globalScaleW Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -1907,7 +1912,9 @@ func (s *Scope) QQMM(x, w, wScales Array, groupSize, bits int, mode string, glob
 	return s.one("qqmm", C.gr_qqmm(C.uintptr_t(x.ctx), C.uintptr_t(w.ctx), C.uintptr_t(wScales.ctx), C.int64_t(groupSize), C.int64_t(bits), chars(mode), C.size_t(len(mode)), C.uintptr_t(globalScaleX.ctx), C.uintptr_t(globalScaleW.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// Quantize is mlx_quantize. GlobalScale may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// Quantize is mlx_quantize. It gives the packed weights (uint32), the scales and, in mode "affine", the biases, of
+// groups along the last dimension. mode is affine, mxfp4, mxfp8 or nvfp4. GlobalScale may be absent. GroupSize and bits
+// of 0: MLX's default for the mode.
 func (s *Scope) Quantize(w Array, groupSize, bits int, mode string, globalScale Array) []Array {
 	if s.err != nil {
 		return nil
@@ -1915,7 +1922,8 @@ func (s *Scope) Quantize(w Array, groupSize, bits int, mode string, globalScale 
 	return s.many("quantize", C.gr_quantize(C.uintptr_t(w.ctx), C.int64_t(groupSize), C.int64_t(bits), chars(mode), C.size_t(len(mode)), C.uintptr_t(globalScale.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// QuantizedMatmul is mlx_quantized_matmul. Biases may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// QuantizedMatmul is mlx_quantized_matmul. It is x [..., K] times wᵀ with w [N, K] packed when transpose, else times w
+// [K, N]. Biases may be absent. GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) QuantizedMatmul(x, w, scales, biases Array, transpose bool, groupSize, bits int, mode string) Array {
 	if s.err != nil {
 		return Array{}
@@ -1963,7 +1971,7 @@ func (s *Scope) RepeatAxis(arr Array, repeats, axis int) Array {
 	return s.one("repeat_axis", C.gr_repeat_axis(C.uintptr_t(arr.ctx), C.int64_t(repeats), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Repeat is mlx_repeat.
+// Repeat is mlx_repeat. arr is flattened first.
 func (s *Scope) Repeat(arr Array, repeats int) Array {
 	if s.err != nil {
 		return Array{}
@@ -2163,7 +2171,7 @@ func (s *Scope) Sinh(a Array) Array {
 	return s.one("sinh", C.gr_sinh(C.uintptr_t(a.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// Slice is mlx_slice.
+// Slice is mlx_slice. start, stop and strides have a number per dimension; negative ones count from the end.
 func (s *Scope) Slice(a Array, start, stop, strides []int) Array {
 	if s.err != nil {
 		return Array{}
@@ -2235,7 +2243,7 @@ func (s *Scope) SoftmaxAxes(a Array, axes []int, precise bool) Array {
 	return s.one("softmax_axes", C.gr_softmax_axes(C.uintptr_t(a.ctx), ints(axes), C.size_t(len(axes)), C.bool(precise), C.uintptr_t(s.stream.ctx)))
 }
 
-// SoftmaxAxis is mlx_softmax_axis.
+// SoftmaxAxis is mlx_softmax_axis. precise computes in float32.
 func (s *Scope) SoftmaxAxis(a Array, axis int, precise bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -2243,7 +2251,7 @@ func (s *Scope) SoftmaxAxis(a Array, axis int, precise bool) Array {
 	return s.one("softmax_axis", C.gr_softmax_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.bool(precise), C.uintptr_t(s.stream.ctx)))
 }
 
-// Softmax is mlx_softmax.
+// Softmax is mlx_softmax. It is over all elements: SoftmaxAxis is over one axis. precise computes in float32.
 func (s *Scope) Softmax(a Array, precise bool) Array {
 	if s.err != nil {
 		return Array{}
@@ -2259,7 +2267,7 @@ func (s *Scope) SortAxis(a Array, axis int) Array {
 	return s.one("sort_axis", C.gr_sort_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Sort is mlx_sort.
+// Sort is mlx_sort. a is flattened first.
 func (s *Scope) Sort(a Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -2267,7 +2275,7 @@ func (s *Scope) Sort(a Array) Array {
 	return s.one("sort", C.gr_sort(C.uintptr_t(a.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// Split is mlx_split.
+// Split is mlx_split. It makes numSplits parts of one size.
 func (s *Scope) Split(a Array, numSplits, axis int) []Array {
 	if s.err != nil {
 		return nil
@@ -2275,7 +2283,7 @@ func (s *Scope) Split(a Array, numSplits, axis int) []Array {
 	return s.many("split", C.gr_split(C.uintptr_t(a.ctx), C.int64_t(numSplits), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// SplitSections is mlx_split_sections.
+// SplitSections is mlx_split_sections. The parts begin at 0 and at each of the indices.
 func (s *Scope) SplitSections(a Array, indices []int, axis int) []Array {
 	if s.err != nil {
 		return nil
@@ -2315,7 +2323,7 @@ func (s *Scope) SqueezeAxis(a Array, axis int) Array {
 	return s.one("squeeze_axis", C.gr_squeeze_axis(C.uintptr_t(a.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Squeeze is mlx_squeeze.
+// Squeeze is mlx_squeeze. It takes away every dimension of size 1.
 func (s *Scope) Squeeze(a Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -2331,7 +2339,7 @@ func (s *Scope) StackAxis(arrays []Array, axis int) Array {
 	return s.one("stack_axis", C.gr_stack_axis(handles(arrays), C.size_t(len(arrays)), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Stack is mlx_stack.
+// Stack is mlx_stack. The new dimension is the first.
 func (s *Scope) Stack(arrays []Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -2419,7 +2427,7 @@ func (s *Scope) TakeAxis(a, indices Array, axis int) Array {
 	return s.one("take_axis", C.gr_take_axis(C.uintptr_t(a.ctx), C.uintptr_t(indices.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Take is mlx_take.
+// Take is mlx_take. a is flattened first: TakeAxis takes along an axis.
 func (s *Scope) Take(a, indices Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -2491,7 +2499,7 @@ func (s *Scope) TopkAxis(a Array, k, axis int) Array {
 	return s.one("topk_axis", C.gr_topk_axis(C.uintptr_t(a.ctx), C.int64_t(k), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// Topk is mlx_topk.
+// Topk is mlx_topk. It is of all elements; the order is not said.
 func (s *Scope) Topk(a Array, k int) Array {
 	if s.err != nil {
 		return Array{}
@@ -2523,7 +2531,7 @@ func (s *Scope) TransposeAxes(a Array, axes []int) Array {
 	return s.one("transpose_axes", C.gr_transpose_axes(C.uintptr_t(a.ctx), ints(axes), C.size_t(len(axes)), C.uintptr_t(s.stream.ctx)))
 }
 
-// Transpose is mlx_transpose.
+// Transpose is mlx_transpose. It reverses the order of the dimensions.
 func (s *Scope) Transpose(a Array) Array {
 	if s.err != nil {
 		return Array{}
@@ -2619,7 +2627,7 @@ func (s *Scope) Vecdot(a, b Array, axis int) Array {
 	return s.one("vecdot", C.gr_vecdot(C.uintptr_t(a.ctx), C.uintptr_t(b.ctx), C.int64_t(axis), C.uintptr_t(s.stream.ctx)))
 }
 
-// View is mlx_view.
+// View is mlx_view. The bytes stay; the last dimension's size changes with the element's.
 func (s *Scope) View(a Array, dtype Dtype) Array {
 	if s.err != nil {
 		return Array{}

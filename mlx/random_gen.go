@@ -77,7 +77,8 @@ func (s *Scope) RandomCategoricalNumSamples(logits Array, axis, numSamples int, 
 	return s.one("random_categorical_num_samples", C.gr_random_categorical_num_samples(C.uintptr_t(logits.ctx), C.int64_t(axis), C.int64_t(numSamples), C.uintptr_t(key.ctx), C.uintptr_t(s.stream.ctx)))
 }
 
-// RandomCategorical is mlx_random_categorical. Key may be absent.
+// RandomCategorical is mlx_random_categorical. The logits need not be normalised; the axis is taken away. Key may be
+// absent.
 func (s *Scope) RandomCategorical(logits Array, axis int, key Array) Array {
 	if s.err != nil {
 		return Array{}

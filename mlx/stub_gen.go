@@ -118,7 +118,7 @@ func (s *Scope) ArgmaxAxis(a Array, axis int, keepdims bool) Array {
 	return Array{}
 }
 
-// Argmax is mlx_argmax.
+// Argmax is mlx_argmax. It is over all elements.
 func (s *Scope) Argmax(a Array, keepdims bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -130,7 +130,7 @@ func (s *Scope) ArgminAxis(a Array, axis int, keepdims bool) Array {
 	return Array{}
 }
 
-// Argmin is mlx_argmin.
+// Argmin is mlx_argmin. It is over all elements.
 func (s *Scope) Argmin(a Array, keepdims bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -142,7 +142,7 @@ func (s *Scope) ArgpartitionAxis(a Array, kth, axis int) Array {
 	return Array{}
 }
 
-// Argpartition is mlx_argpartition.
+// Argpartition is mlx_argpartition. a is flattened first.
 func (s *Scope) Argpartition(a Array, kth int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -154,7 +154,7 @@ func (s *Scope) ArgsortAxis(a Array, axis int) Array {
 	return Array{}
 }
 
-// Argsort is mlx_argsort.
+// Argsort is mlx_argsort. a is flattened first.
 func (s *Scope) Argsort(a Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -166,7 +166,7 @@ func (s *Scope) ArrayEqual(a, b Array, equalNan bool) Array {
 	return Array{}
 }
 
-// AsStrided is mlx_as_strided.
+// AsStrided is mlx_as_strided. The strides count elements; nothing checks that they stay inside the memory of a.
 func (s *Scope) AsStrided(a Array, shape []int, strides []int64, offset int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -268,7 +268,7 @@ func (s *Scope) ConcatenateAxis(arrays []Array, axis int) Array {
 	return Array{}
 }
 
-// Concatenate is mlx_concatenate.
+// Concatenate is mlx_concatenate. The arrays are flattened first: ConcatenateAxis joins along an axis.
 func (s *Scope) Concatenate(arrays []Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -394,7 +394,7 @@ func (s *Scope) CumprodAxis(a Array, axis int, reverse, inclusive bool, dtype Op
 	return Array{}
 }
 
-// Cumprod is mlx_cumprod.
+// Cumprod is mlx_cumprod. a is flattened first.
 func (s *Scope) Cumprod(a Array, reverse, inclusive bool, dtype Opt[Dtype]) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -406,7 +406,7 @@ func (s *Scope) CumsumAxis(a Array, axis int, reverse, inclusive bool, dtype Opt
 	return Array{}
 }
 
-// Cumsum is mlx_cumsum.
+// Cumsum is mlx_cumsum. a is flattened first.
 func (s *Scope) Cumsum(a Array, reverse, inclusive bool, dtype Opt[Dtype]) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -424,7 +424,8 @@ func (s *Scope) Depends(inputs, dependencies []Array) []Array {
 	return nil
 }
 
-// Dequantize is mlx_dequantize. Biases and globalScale may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// Dequantize is mlx_dequantize. It gives w back from what Quantize made. Biases and globalScale may be absent.
+// GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) Dequantize(w, scales, biases Array, groupSize, bits int, mode string, globalScale Array, dtype Opt[Dtype]) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -496,7 +497,7 @@ func (s *Scope) ExpandDimsAxes(a Array, axes []int) Array {
 	return Array{}
 }
 
-// ExpandDims is mlx_expand_dims.
+// ExpandDims is mlx_expand_dims. It adds a dimension of size 1.
 func (s *Scope) ExpandDims(a Array, axis int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -580,19 +581,22 @@ func (s *Scope) GatherSingle(a, indices Array, axis int, sliceSizes []int) Array
 	return Array{}
 }
 
-// GatherMM is mlx_gather_mm. LhsIndices and rhsIndices may be absent.
+// GatherMM is mlx_gather_mm. The matrices of a and b are picked by the indices of their flattened batch dimensions.
+// LhsIndices and rhsIndices may be absent.
 func (s *Scope) GatherMM(a, b, lhsIndices, rhsIndices Array, sortedIndices bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// GatherQMM is mlx_gather_qmm. Biases, lhsIndices and rhsIndices may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// GatherQMM is mlx_gather_qmm. It is QuantizedMatmul with matrices picked by the indices of the flattened batch
+// dimensions. Biases, lhsIndices and rhsIndices may be absent. GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) GatherQMM(x, w, scales, biases, lhsIndices, rhsIndices Array, transpose bool, groupSize, bits int, mode string, sortedIndices bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// GatherQQMM is mlx_gather_qqmm. ScalesW, lhsIndices, rhsIndices, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// GatherQQMM is mlx_gather_qqmm. ScalesW, lhsIndices, rhsIndices, globalScaleX and globalScaleW may be absent.
+// GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) GatherQQMM(x, w, scalesW, lhsIndices, rhsIndices Array, groupSize, bits int, mode string, globalScaleX, globalScaleW Array, sortedIndices bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -754,7 +758,7 @@ func (s *Scope) LogcumsumexpAxis(a Array, axis int, reverse, inclusive bool) Arr
 	return Array{}
 }
 
-// Logcumsumexp is mlx_logcumsumexp.
+// Logcumsumexp is mlx_logcumsumexp. a is flattened first.
 func (s *Scope) Logcumsumexp(a Array, reverse, inclusive bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -982,7 +986,7 @@ func (s *Scope) PartitionAxis(a Array, kth, axis int) Array {
 	return Array{}
 }
 
-// Partition is mlx_partition.
+// Partition is mlx_partition. a is flattened first.
 func (s *Scope) Partition(a Array, kth int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1024,19 +1028,23 @@ func (s *Scope) PutAlongAxis(a, indices, values Array, axis int) Array {
 	return Array{}
 }
 
-// QQMM is mlx_qqmm. WScales, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// QQMM is mlx_qqmm. WScales, globalScaleX and globalScaleW may be absent. GroupSize and bits of 0: MLX's default for
+// the mode.
 func (s *Scope) QQMM(x, w, wScales Array, groupSize, bits int, mode string, globalScaleX, globalScaleW Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// Quantize is mlx_quantize. GlobalScale may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// Quantize is mlx_quantize. It gives the packed weights (uint32), the scales and, in mode "affine", the biases, of
+// groups along the last dimension. mode is affine, mxfp4, mxfp8 or nvfp4. GlobalScale may be absent. GroupSize and bits
+// of 0: MLX's default for the mode.
 func (s *Scope) Quantize(w Array, groupSize, bits int, mode string, globalScale Array) []Array {
 	s.Fail(ErrNoMLX)
 	return nil
 }
 
-// QuantizedMatmul is mlx_quantized_matmul. Biases may be absent. GroupSize and bits of 0: MLX's default for the mode.
+// QuantizedMatmul is mlx_quantized_matmul. It is x [..., K] times wᵀ with w [N, K] packed when transpose, else times w
+// [K, N]. Biases may be absent. GroupSize and bits of 0: MLX's default for the mode.
 func (s *Scope) QuantizedMatmul(x, w, scales, biases Array, transpose bool, groupSize, bits int, mode string) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1072,7 +1080,7 @@ func (s *Scope) RepeatAxis(arr Array, repeats, axis int) Array {
 	return Array{}
 }
 
-// Repeat is mlx_repeat.
+// Repeat is mlx_repeat. arr is flattened first.
 func (s *Scope) Repeat(arr Array, repeats int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1222,7 +1230,7 @@ func (s *Scope) Sinh(a Array) Array {
 	return Array{}
 }
 
-// Slice is mlx_slice.
+// Slice is mlx_slice. start, stop and strides have a number per dimension; negative ones count from the end.
 func (s *Scope) Slice(a Array, start, stop, strides []int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1276,13 +1284,13 @@ func (s *Scope) SoftmaxAxes(a Array, axes []int, precise bool) Array {
 	return Array{}
 }
 
-// SoftmaxAxis is mlx_softmax_axis.
+// SoftmaxAxis is mlx_softmax_axis. precise computes in float32.
 func (s *Scope) SoftmaxAxis(a Array, axis int, precise bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// Softmax is mlx_softmax.
+// Softmax is mlx_softmax. It is over all elements: SoftmaxAxis is over one axis. precise computes in float32.
 func (s *Scope) Softmax(a Array, precise bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1294,19 +1302,19 @@ func (s *Scope) SortAxis(a Array, axis int) Array {
 	return Array{}
 }
 
-// Sort is mlx_sort.
+// Sort is mlx_sort. a is flattened first.
 func (s *Scope) Sort(a Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// Split is mlx_split.
+// Split is mlx_split. It makes numSplits parts of one size.
 func (s *Scope) Split(a Array, numSplits, axis int) []Array {
 	s.Fail(ErrNoMLX)
 	return nil
 }
 
-// SplitSections is mlx_split_sections.
+// SplitSections is mlx_split_sections. The parts begin at 0 and at each of the indices.
 func (s *Scope) SplitSections(a Array, indices []int, axis int) []Array {
 	s.Fail(ErrNoMLX)
 	return nil
@@ -1336,7 +1344,7 @@ func (s *Scope) SqueezeAxis(a Array, axis int) Array {
 	return Array{}
 }
 
-// Squeeze is mlx_squeeze.
+// Squeeze is mlx_squeeze. It takes away every dimension of size 1.
 func (s *Scope) Squeeze(a Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1348,7 +1356,7 @@ func (s *Scope) StackAxis(arrays []Array, axis int) Array {
 	return Array{}
 }
 
-// Stack is mlx_stack.
+// Stack is mlx_stack. The new dimension is the first.
 func (s *Scope) Stack(arrays []Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1414,7 +1422,7 @@ func (s *Scope) TakeAxis(a, indices Array, axis int) Array {
 	return Array{}
 }
 
-// Take is mlx_take.
+// Take is mlx_take. a is flattened first: TakeAxis takes along an axis.
 func (s *Scope) Take(a, indices Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1468,7 +1476,7 @@ func (s *Scope) TopkAxis(a Array, k, axis int) Array {
 	return Array{}
 }
 
-// Topk is mlx_topk.
+// Topk is mlx_topk. It is of all elements; the order is not said.
 func (s *Scope) Topk(a Array, k int) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1492,7 +1500,7 @@ func (s *Scope) TransposeAxes(a Array, axes []int) Array {
 	return Array{}
 }
 
-// Transpose is mlx_transpose.
+// Transpose is mlx_transpose. It reverses the order of the dimensions.
 func (s *Scope) Transpose(a Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1564,7 +1572,7 @@ func (s *Scope) Vecdot(a, b Array, axis int) Array {
 	return Array{}
 }
 
-// View is mlx_view.
+// View is mlx_view. The bytes stay; the last dimension's size changes with the element's.
 func (s *Scope) View(a Array, dtype Dtype) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1600,31 +1608,38 @@ func (s *Scope) FastCrossEntropy(logits, targets Array) Array {
 	return Array{}
 }
 
-// FastLayerNorm is mlx_fast_layer_norm. Weight and bias may be absent.
+// FastLayerNorm is mlx_fast_layer_norm. It is over the last dimension of x [..., D], in float32; weight and bias are
+// [D]. Weight and bias may be absent.
 func (s *Scope) FastLayerNorm(x, weight, bias Array, eps float32) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// FastRMSNorm is mlx_fast_rms_norm. Weight may be absent.
+// FastRMSNorm is mlx_fast_rms_norm. x [..., D] is divided by the root of the mean of its squares over D plus eps, in
+// float32, then multiplied by weight [D]. Weight may be absent.
 func (s *Scope) FastRMSNorm(x, weight Array, eps float32) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// FastRope is mlx_fast_rope. Freqs may be absent.
+// FastRope is mlx_fast_rope. x is [..., T, D], dims of D are rotated: pairs of neighbours when traditional, else of
+// halves. The position of t is (offset + t) × scale, the frequencies base^(-2i/dims), or 1/freqs with freqs [dims/2]
+// and no base. Freqs may be absent.
 func (s *Scope) FastRope(x Array, dims int, traditional bool, base Opt[float32], scale float32, offset int, freqs Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// FastRopeDynamic is mlx_fast_rope_dynamic. Freqs may be absent.
+// FastRopeDynamic is mlx_fast_rope_dynamic. It is FastRope with the offset as an array: one, or one per sequence. Freqs
+// may be absent.
 func (s *Scope) FastRopeDynamic(x Array, dims int, traditional bool, base Opt[float32], scale float32, offset, freqs Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
 }
 
-// FastScaledDotProductAttention is mlx_fast_scaled_dot_product_attention. MaskArr and sinks may be absent.
+// FastScaledDotProductAttention is mlx_fast_scaled_dot_product_attention. It is softmax(scale × queries keysᵀ + mask)
+// values, of queries [B, H, T, D], keys [B, K, S, D] and values [B, K, S, V] with H a multiple of K. maskMode is "",
+// "causal" or "array"; a mask is boolean or added. MaskArr and sinks may be absent.
 func (s *Scope) FastScaledDotProductAttention(queries, keys, values Array, scale float32, maskMode string, maskArr, sinks Array, forceFused bool) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}
@@ -1654,7 +1669,8 @@ func (s *Scope) RandomCategoricalNumSamples(logits Array, axis, numSamples int, 
 	return Array{}
 }
 
-// RandomCategorical is mlx_random_categorical. Key may be absent.
+// RandomCategorical is mlx_random_categorical. The logits need not be normalised; the axis is taken away. Key may be
+// absent.
 func (s *Scope) RandomCategorical(logits Array, axis int, key Array) Array {
 	s.Fail(ErrNoMLX)
 	return Array{}

@@ -70,7 +70,7 @@ case $source in
 system) use_system ;;
 brew) use_brew ;;
 *)
-  if [ "$os" = Darwin ]; then mlx_root=$(brew --prefix mlx); else install_wheel; fi
+  if [ "$os" = Darwin ]; then mlx_root=$(brew --prefix mlx) mlx_run=$mlx_root; else install_wheels; fi
   [ "$source" = folder ] || fetch_mlxc
   build_mlxc
   write_pc

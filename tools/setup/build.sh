@@ -11,18 +11,28 @@ step() {
 }
 
 # The wheel holds libmlx, its headers and its CMake files; a virtual environment needs no pip outside it.
+# mlx-c is built against the CPU wheel in every case: the CUDA wheel has the same headers and the same interface, but its
+# CMake files want the CUDA toolkit.
+install_wheels() {
+  install_wheel cpu venv mlx
+  mlx_root=$deps/mlx mlx_run=$deps/mlx
+  [ "$BACKEND" = cpu ] && return
+  install_wheel "$BACKEND" "venv-$BACKEND" "mlx-$BACKEND" # never run by the authors' tests: some GB of CUDA libraries
+  mlx_run=$deps/mlx-$BACKEND
+}
+
+# install_wheel EXTRA VENV LINK
 install_wheel() {
-  local want="mlx[$BACKEND]==$mlx_version"
-  mlx_root=$deps/mlx
-  [ "$(cat "$deps/wheel.stamp" 2>/dev/null)" = "$want" ] && [ -f "$mlx_root/lib/libmlx.so" ] && return
-  rm -rf "$deps/venv" "$deps/wheel.stamp" "$deps/mlxc.stamp"
-  step "making a virtual environment" venv "$python" -m venv "$deps/venv"
-  step "installing $want" wheel "$deps/venv/bin/python" -m pip install --disable-pip-version-check "$want"
-  local lib
-  lib=$(find "$deps/venv" -path '*/mlx/lib/libmlx.so' | head -1)
+  local want="mlx[$1]==$mlx_version" venv=$deps/$2 link=$deps/$3 lib
+  [ "$(cat "$venv/stamp" 2>/dev/null)" = "$want" ] && [ -f "$link/lib/libmlx.so" ] && return
+  rm -rf "$venv"
+  step "making a virtual environment" venv "$python" -m venv "$venv"
+  step "installing $want" wheel "$venv/bin/python" -m pip install --disable-pip-version-check "$want"
+  lib=$(find "$venv" -path '*/mlx/lib/libmlx.so' | head -1)
   [ -n "$lib" ] || fail "the wheel $want holds no libmlx.so"
-  ln -sfn "$(dirname "$(dirname "$lib")")" "$mlx_root"
-  echo "$want" >"$deps/wheel.stamp"
+  lib=${lib#"$deps/"}
+  ln -sfn "$(dirname "$(dirname "$lib")")" "$link" # relative: the folder may move
+  echo "$want" >"$venv/stamp"
 }
 
 fetch_mlxc() {
@@ -38,16 +48,19 @@ fetch_mlxc() {
 }
 
 build_mlxc() {
-  local want="$stamp" build=$deps/build/mlx-c
-  if [ "$source" = crate ] && [ "$(cat "$deps/mlxc.stamp" 2>/dev/null)" = "$want" ]; then return; fi
-  if [ "$(cat "$deps/mlxc.configured" 2>/dev/null)" != "$want" ]; then
+  local build=$deps/build/mlx-c
+  local want="mlx=$mlx_version mlx-c=$mlxc_version source=$source:$MLX_C_SRC cxx=$CXX $(cksum <"$here/setup/std_format.h")"
+  if [ "$source" = crate ]; then
+    want=${want/":$MLX_C_SRC"/} # the folder may move
+    [ "$(cat "$deps/mlxc.stamp" 2>/dev/null)" = "$want" ] && [ -d "$deps/mlx-c/include" ] && return
+  fi
+  if [ "$(cat "$build/configured" 2>/dev/null)" != "$want" ]; then
     rm -rf "$build"
-    # $ORIGIN: libmlxc finds libmlx beside it, wherever the folder is moved.
     step "configuring mlx-c" cmake cmake -S "$MLX_C_SRC" -B "$build" -DCMAKE_BUILD_TYPE=Release \
       -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="-include $here/setup/std_format.h" \
       -DMLX_C_USE_SYSTEM_MLX=ON -DCMAKE_PREFIX_PATH="$mlx_root" -DMLX_C_BUILD_EXAMPLES=OFF -DBUILD_SHARED_LIBS=ON \
-      -DCMAKE_INSTALL_PREFIX="$deps/mlx-c" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH="\$ORIGIN/../../mlx/lib;$mlx_root/lib"
-    echo "$want" >"$deps/mlxc.configured"
+      -DCMAKE_INSTALL_PREFIX="$deps/mlx-c" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH="\$ORIGIN/../../mlx/lib"
+    echo "$want" >"$build/configured"
   fi
   step "building mlx-c (about two minutes the first time)" build cmake --build "$build" -j "$JOBS"
   step "installing mlx-c into .deps" install cmake --install "$build"
@@ -65,7 +78,8 @@ built_version() {
 # OpenBLAS comes first: the wheel's libmlx links the reference BLAS, whose matrix products are some 27 times slower,
 # and the first library in link order that has cblas_sgemm wins.
 write_pc() {
-  local rpath="-Wl,-rpath,$deps/mlx-c/lib -Wl,-rpath,$mlx_root/lib"
+  # The binary is linked against the CPU's libmlx and runs on mlx_run's, which comes first at run time.
+  local rpath="-Wl,-rpath,$mlx_run/lib -Wl,-rpath,$deps/mlx-c/lib"
   local blas=""
   [ "$os" = Darwin ] || blas="-Wl,--no-as-needed $(openblas_flags)"
   pc_file "$(built_version)" "-I\${deps}/mlx-c/include -I$mlx_root/include" \

@@ -45,7 +45,7 @@ check_prereqs() {
   if ! have "$CXX" || ! compiles <<<'#include <concepts>
     template <std::integral T> T one() { return 1; }
     int main() { return one<int>() - 1; }'; then
-    miss "a C++20 compiler" g++ llvm "GCC 11, Clang 14 or newer; \$CXX names it"
+    miss "a C++20 compiler" "g++ libfmt-dev" llvm "GCC 11, Clang 14 or newer, \$CXX names it; with GCC before 13 also {fmt}"
   fi
   if [ "$os" = Darwin ]; then
     brew list --versions mlx-c >/dev/null 2>&1 || [ -n "$MLX_C_SRC" ] || miss "mlx-c" "" mlx-c
@@ -70,7 +70,7 @@ check_prereqs() {
       miss "glibc 2.35 or newer" "" "" "here ${glibc:-another C library}; MLX's wheel needs it: Debian 12, Ubuntu 22.04, Fedora 36 or newer"
   fi
   if [ -z "$MLX_C_SRC" ]; then
-    have cargo || miss "cargo" cargo rust "fetches mlx-c's sources; 1.78 or newer, or give MLX_C_SRC=DIR"
+    have cargo || miss "cargo" cargo rust "fetches mlx-c's sources, unless MLX_C_SRC=DIR names them"
   elif [ ! -f "$MLX_C_SRC/mlx/c/ops.h" ]; then
     miss "mlx-c's sources in MLX_C_SRC=$MLX_C_SRC" "" "" "no mlx/c/ops.h there"
   fi

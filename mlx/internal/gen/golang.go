@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // signature is the Go method's, without "func". Neighbours of one type share it, as gofmt's readers expect.
@@ -46,14 +47,40 @@ func comment(f function) string {
 			defaults = append(defaults, goParam(p.Name))
 		}
 	}
-	text := fmt.Sprintf("// %s is %s.", f.Go, f.C)
+	text := fmt.Sprintf("%s is %s.", f.Go, f.C)
+	if note := notes[f.Op]; note != "" {
+		text += " " + note
+	}
 	if len(absent) > 0 {
 		text += " " + upper(list(absent)) + " may be absent."
 	}
 	if len(defaults) > 0 {
 		text += " " + upper(list(defaults)) + " of 0: MLX's default for the mode."
 	}
-	return text
+	return wrap(text)
+}
+
+// wrap makes comment lines of at most 120 columns.
+func wrap(text string) string {
+	var b strings.Builder
+	column := 0
+	for _, w := range strings.Fields(text) {
+		n := utf8.RuneCountInString(w)
+		switch {
+		case column == 0:
+			b.WriteString("// ")
+			column = 3
+		case column+1+n > 120:
+			b.WriteString("\n// ")
+			column = 3
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		b.WriteString(w)
+		column += n
+	}
+	return b.String()
 }
 
 func upper(s string) string { return strings.ToUpper(s[:1]) + s[1:] }
