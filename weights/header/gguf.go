@@ -197,6 +197,9 @@ func unreadType(id uint32) error {
 
 // measure sets Size from shape and type.
 func (one *info) measure() error {
+	if err := checkDims(one.Shape); err != nil {
+		return err
+	}
 	shape, per := one.Shape, one.typ.bytes
 	if one.typ.codec != "" {
 		if len(shape) == 0 || shape[len(shape)-1]%ggufBlockSize != 0 {

@@ -161,6 +161,9 @@ func (p *safetensors) tensor(t *Tensor) error {
 		return err
 	}
 	t.Dtype, t.Stored = e.dtype, e.name
+	if err := checkDims(t.Shape); err != nil {
+		return err
+	}
 	want, ok := product(t.Shape, uint64(e.dtype.Size()))
 	switch {
 	case !ok:

@@ -2,6 +2,7 @@ package header
 
 import (
 	"fmt"
+	"math"
 	"math/bits"
 
 	"github.com/graphrun/graphrun/dtype"
@@ -74,6 +75,16 @@ func findElement(name string) (element, error) {
 		return element{}, fmt.Errorf("its element type %s is narrower than a byte, which MLX has no array for (MLX's own 4-bit files store such codes packed in U32)", name)
 	}
 	return element{}, fmt.Errorf("unknown element type %s", clip(name))
+}
+
+// checkDims refuses dims that MLX's shapes, of int32, cannot hold.
+func checkDims(shape []int) error {
+	for i, d := range shape {
+		if d < 0 || d > math.MaxInt32 {
+			return fmt.Errorf("dim %d of shape %v is not within 0 and 2^31-1", i, shape)
+		}
+	}
+	return nil
 }
 
 // product multiplies dims and a factor; ok is false where a dim is negative or the result leaves int64.

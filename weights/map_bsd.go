@@ -1,0 +1,7 @@
+//go:build unix && !linux
+
+package weights
+
+func preferLargePages([]byte) {}
+
+func populate(pages []byte) error { return touch(pages) }
