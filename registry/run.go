@@ -37,6 +37,8 @@ type Build struct {
 	// Memo is shared by all constructors of a plan, for what many calls have alike: frequencies, compiled
 	// activations. nil where nothing is shared.
 	Memo map[any]any
+	// Cleanup registers what is to run, on the engine's thread, when the plan is let go. nil where nothing is.
+	Cleanup func(func())
 }
 
 // Device is what a constructor may ask of the machine it builds for.

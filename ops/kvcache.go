@@ -1,0 +1,197 @@
+package ops
+
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// cacheStep is by how many positions caches grow (mlx_lm/models/cache.py).
+const cacheStep = 256
+
+func cacheKind() *registry.StateKind {
+	return &registry.StateKind{
+		Name: "cache",
+		Doc: "Keys [B, heads, positions, dim] and values [B, heads, positions, value_dim] of the positions taken so far: all of them, the last `window`, " +
+			"or those of the current `chunk`. Grown by 256 positions at a time, in the dtype of what is first written.",
+		Fields: []registry.Param{
+			required("heads", "int", "heads of keys and values"),
+			required("dim", "int", "entries of a key"),
+			optional("value_dim", "int", "entries of a value; none: as dim. 0: keys only"),
+			withDefault("window", "int", "positions that attention sees; 0: all", intValue(0)),
+			withDefault("chunk", "int", "positions of a chunk that attends to itself alone; 0: none", intValue(0)),
+		},
+		New: func(decl plan.State) (registry.StateValue, error) {
+			g, err := newGeometry(decl)
+			if err != nil {
+				return nil, err
+			}
+			switch {
+			case g.window > 0:
+				return &rotatingCache{kvArrays: kvArrays{geometry: g}}, nil
+			case g.chunk > 0:
+				return &chunkedCache{kvArrays: kvArrays{geometry: g}}, nil
+			}
+			return &fullCache{kvArrays{geometry: g}}, nil
+		},
+		Bytes: func(decl plan.State) (perPosition, fixed int64) {
+			g, err := newGeometry(decl)
+			if err != nil {
+				return 0, 0
+			}
+			n := int64(g.heads) * int64(g.dim+g.valueDim) * int64(decl.Dtype.Size())
+			switch {
+			case g.window > 0:
+				return 0, n * int64(g.window)
+			case g.chunk > 0:
+				return 0, n * int64(g.chunk)
+			}
+			return n, 0
+		},
+	}
+}
+
+// geometry is a cache's declaration.
+type geometry struct{ heads, dim, valueDim, window, chunk int }
+
+// mostEntriesOfRow bounds heads * dim, so that no declaration overflows a size.
+const mostEntriesOfRow = 1 << 24
+
+func newGeometry(decl plan.State) (geometry, error) {
+	g := geometry{heads: decl.Args.Int("heads"), dim: decl.Args.Int("dim"), window: decl.Args.Int("window"), chunk: decl.Args.Int("chunk")}
+	if g.valueDim = g.dim; decl.Args.Has("value_dim") {
+		g.valueDim = decl.Args.Int("value_dim")
+	}
+	switch {
+	case g.heads < 1 || g.heads > mostEntriesOfRow:
+		return g, fmt.Errorf("a cache has 1 head or more, not %d", g.heads)
+	case g.dim < 1 || g.dim > mostEntriesOfRow/g.heads:
+		return g, fmt.Errorf("%d heads of dim %d are no cache; dim is from 1 to %d", g.heads, g.dim, mostEntriesOfRow/g.heads)
+	case g.valueDim < 0 || g.valueDim > mostEntriesOfRow/g.heads:
+		return g, fmt.Errorf("value_dim %d is not from 0 to %d", g.valueDim, mostEntriesOfRow/g.heads)
+	case g.window < 0 || g.chunk < 0:
+		return g, fmt.Errorf("window %d and chunk %d are 0 or more", g.window, g.chunk)
+	case g.window > 0 && g.chunk > 0:
+		return g, fmt.Errorf("window %d and chunk %d: a cache has one of them", g.window, g.chunk)
+	}
+	return g, nil
+}
+
+// kvArrays is what all caches have: the arrays that they own, and their length.
+type kvArrays struct {
+	geometry
+	keys, values mlx.Array // null before the first update; values also where value_dim is 0
+	offset       int       // positions taken
+	start        int       // offset when the forward began
+}
+
+func (c *kvArrays) Begin()      { c.start = c.offset }
+func (c *kvArrays) Offset() int { return c.start }
+func (c *kvArrays) Reset()      { c.Free(); c.offset, c.start = 0, 0 }
+
+func (c *kvArrays) Arrays() []mlx.Array {
+	var out []mlx.Array
+	for _, a := range []mlx.Array{c.keys, c.values} {
+		if a.Valid() {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func (c *kvArrays) Free() {
+	c.keys.Free()
+	c.values.Free()
+	c.keys, c.values = mlx.Array{}, mlx.Array{}
+}
+
+// hold makes new arrays the cache's and lets the old ones go: MLX writes into their memory if, when the forward is
+// evaluated, nobody else holds them. After an error the old ones stay.
+func (c *kvArrays) hold(s *mlx.Scope, k, v mlx.Array) bool {
+	if s.Err() != nil {
+		return false
+	}
+	s.Keep(k, v)
+	c.Free()
+	c.keys, c.values = k, v
+	return true
+}
+
+// put writes k and v at a position of buffers that are the cache's or were made for it.
+func (c *kvArrays) put(s *mlx.Scope, keys, values, k, v mlx.Array, at int) bool {
+	newKeys, newValues := putAlong(s, keys, k, 2, at), mlx.Array{}
+	if v.Valid() {
+		newValues = putAlong(s, values, v, 2, at)
+	}
+	return c.hold(s, newKeys, newValues)
+}
+
+// upTo is the first n positions of what the cache holds.
+func (c *kvArrays) upTo(s *mlx.Scope, n int) (mlx.Array, mlx.Array) {
+	if !c.keys.Valid() {
+		s.Fail(fmt.Errorf("the cache is read before anything was written to it"))
+		return mlx.Array{}, mlx.Array{}
+	}
+	return whole(s, c.keys, 0, n), whole(s, c.values, 0, n)
+}
+
+// whole is positions first to last of an array [B, heads, positions, dim]; null of null.
+func whole(s *mlx.Scope, a mlx.Array, first, last int) mlx.Array {
+	if !a.Valid() {
+		return a
+	}
+	return along(s, a, 2, first, last)
+}
+
+// zeroRows makes n positions of zeros like those of a; null of null.
+func zeroRows(s *mlx.Scope, a mlx.Array, n int) mlx.Array {
+	if !a.Valid() {
+		return a
+	}
+	size := append([]int(nil), a.Shape()...)
+	size[2] = n
+	return s.Zeros(size, a.Dtype())
+}
+
+// grown is a buffer for n more positions after prev: whole steps of zeros, behind what is used of the old one.
+func grown(s *mlx.Scope, old, like mlx.Array, prev, n int) mlx.Array {
+	fresh := zeroRows(s, like, (cacheStep+n-1)/cacheStep*cacheStep)
+	if !old.Valid() {
+		return fresh
+	}
+	used := old
+	if prev%cacheStep != 0 {
+		used = whole(s, old, 0, prev)
+	}
+	return s.ConcatenateAxis([]mlx.Array{used, fresh}, 2)
+}
+
+// fullCache keeps every position (mlx-lm's KVCache).
+type fullCache struct{ kvArrays }
+
+func (c *fullCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
+	n := k.Dim(2)
+	keys, values := c.keys, c.values
+	if !keys.Valid() || c.offset+n > keys.Dim(2) {
+		keys, values = grown(s, c.keys, k, c.offset, n), grown(s, c.values, v, c.offset, n)
+	}
+	if !c.put(s, keys, values, k, v, c.offset) {
+		return mlx.Array{}, mlx.Array{}
+	}
+	c.offset += n
+	return c.Read(s)
+}
+
+func (c *fullCache) Read(s *mlx.Scope) (mlx.Array, mlx.Array) { return c.upTo(s, c.offset) }
+
+func (c *fullCache) Mask(call *registry.Call, t int, array bool) registry.Mask {
+	switch {
+	case t == 1:
+		return registry.Mask{}
+	case array:
+		return registry.Mask{Array: causalMask(call, t, c.start, 0)}
+	}
+	return registry.Mask{Mode: "causal"}
+}
