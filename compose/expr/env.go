@@ -30,7 +30,8 @@ var (
 	ArrayType = cel.ObjectType("array")
 	// TensorType is a tensor of the checkpoint, as tensors('glob') gives it.
 	TensorType = cel.ObjectType("tensor")
-	flags      = cel.MapType(cel.StringType, cel.BoolType)
+	// GivenType is the type of `given`.
+	GivenType = cel.MapType(cel.StringType, cel.BoolType)
 )
 
 // List is the type of a list.

@@ -56,7 +56,7 @@ func TestEval(t *testing.T) {
 		"config.float('rope_theta')":                      "10000", "config.bool('tie_word_embeddings', false)": "true",
 		"config.string('model_type') in ['llama', 'mistral']": "true", "config.has('head_dim')": "false", "config.is_null('head_dim')": "true",
 		"config.dict('text_config').int('hidden_size')": "4", "config.dict('none', {}).float('x', 2)": "2",
-		"size(config.strings('layer_types', [])) > 0":  "true",
+		"size(config.strings('layer_types', [])) > 0":     "true",
 		"config.dict('text_config').dict('rope_scaling')": `{"factor":8}`, "config.ints('width')": "[7]",
 		"x.dtype == 'bfloat16'": "true", "x.shape[2]": "64", "size(x.shape)": "3",
 		"size(tensors('**'))": "1", "tensors('**').exists(t, t.shape[0] == 2 && t.dtype == 'float16')": "true",

@@ -31,6 +31,8 @@ func Of(v any) Value {
 		return Value{String, types.String(x)}
 	case []int:
 		return Value{List(Int), types.DefaultTypeAdapter.NativeToValue(x)}
+	case map[string]bool:
+		return Value{GivenType, types.DefaultTypeAdapter.NativeToValue(x)}
 	case []string:
 		return Value{List(String), types.DefaultTypeAdapter.NativeToValue(x)}
 	}
@@ -102,4 +104,37 @@ func (v Value) Show() string {
 		text = text[:57] + "…"
 	}
 	return text
+}
+
+// FromPlan makes a decided parameter a value of expressions again.
+func FromPlan(v plan.Value) Value {
+	switch v.Kind {
+	case plan.Int:
+		return Of(v.Int)
+	case plan.Float:
+		return Of(v.Float)
+	case plan.Bool:
+		return Of(v.Bool)
+	case plan.String:
+		return Of(v.Str)
+	case plan.List:
+		list := make([]ref.Val, len(v.List))
+		for i, item := range v.List {
+			list[i] = FromPlan(item).Val
+		}
+		return Value{List(Dyn), types.NewRefValList(types.DefaultTypeAdapter, list)}
+	case plan.Dims:
+		list := make([]ref.Val, len(v.Dims))
+		for i, d := range v.Dims {
+			list[i] = types.Int(d.Const)
+		}
+		return Value{List(Int), types.NewRefValList(types.DefaultTypeAdapter, list)}
+	case plan.Map:
+		m := map[ref.Val]ref.Val{}
+		for _, e := range v.Map {
+			m[types.String(e.Key)] = FromPlan(e.Value).Val
+		}
+		return Value{Dict, types.NewRefValMap(types.DefaultTypeAdapter, m)}
+	}
+	return Value{Dyn, types.NullValue}
 }

@@ -1,0 +1,209 @@
+// Package compose turns a graph file, a config and a checkpoint's headers into a plan. It opens no weight and needs no
+// MLX: everything is decided here, or refused with the place and the reason. The steps stand one per file: library
+// (read), choose, static (names), view, expand, ports (bind), program (lifetimes), audit.
+package compose
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/graphrun/graphrun/compose/expr"
+	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/weights/header"
+	"github.com/graphrun/graphrun/weights/view"
+)
+
+// Request is what to compose.
+type Request struct {
+	// Graph is a file of the user's; empty: the shipped model that recognises the config.
+	Graph string
+	// Shipped holds models/ and blocks/.
+	Shipped fs.FS
+	// Config is config.json; nil: names and types are checked, nothing is expanded.
+	Config *header.Config
+	// Checkpoint holds the tensors' headers; nil: each weight is as the graph needs it.
+	Checkpoint *header.Checkpoint
+	Registry   *registry.Registry
+	// Force makes a warning of a Graph that does not recognise the config.
+	Force bool
+}
+
+// Result is a plan, if there are no errors, with everything that was found and the files that findings point into.
+type Result struct {
+	Plan        *plan.Plan
+	Diagnostics *diag.List
+	Sources     map[string]*source.File
+	Model       string
+}
+
+type composer struct {
+	req  Request
+	list *diag.List
+	lib  *library
+	ex   *expr.Engine
+	reg  *registry.Registry
+
+	model      *syntax.Document
+	config     expr.Value
+	asked      map[string]bool
+	quant      header.Quantization
+	activation dtype.Dtype // of the first embedding: what states and imagined weights are
+	index      *pattern.Index
+
+	recipes     map[string]*view.Recipe // nil without a checkpoint
+	viewDropped []string
+	aside       map[string]bool
+
+	plan        *plan.Plan
+	tensorIndex map[string]int
+	weights     map[string]int
+	ports       map[string]*resolved
+	states      map[string]int
+	instances   map[string]int
+}
+
+// Compose makes a plan. Result.Plan is nil where there are errors or no config; err is for what is no one's file: a
+// broken installation or a cancelled context.
+func Compose(ctx context.Context, req Request) (*Result, error) {
+	c := &composer{req: req, list: &diag.List{}, reg: req.Registry, asked: map[string]bool{}}
+	c.lib = newLibrary(req.Shipped, c.list)
+	ex, err := expr.New(c.findTensors)
+	if err != nil {
+		return nil, err
+	}
+	c.ex = ex
+	out := &Result{Diagnostics: c.list, Sources: c.lib.sources}
+	if req.Config != nil {
+		c.config = expr.Config(req.Config.Path, req.Config.Values, c.asked)
+	}
+	if req.Checkpoint != nil {
+		c.quant = req.Checkpoint.Quantization
+	} else if req.Config != nil {
+		q, err := header.ReadQuantization(req.Config)
+		if err != nil {
+			c.list.Errorf("quantization", diag.Range{File: req.Config.Path}, "%v", err)
+			return out, nil
+		}
+		c.quant = q
+	}
+	doc := c.choose()
+	if doc == nil {
+		return out, nil
+	}
+	out.Model = doc.Name.Text
+	c.static(doc)
+	if c.list.HasErrors() || req.Config == nil || doc.Kind != "model" {
+		return out, nil
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	p := c.compose(doc)
+	if !c.list.HasErrors() {
+		out.Plan = p
+	}
+	return out, nil
+}
+
+// compose goes through the steps that need a config.
+func (c *composer) compose(doc *syntax.Document) *plan.Plan {
+	c.model = doc
+	c.plan = &plan.Plan{Model: doc.Name.Text}
+	if !c.applyView(doc) {
+		return nil
+	}
+	if c.recipes == nil {
+		c.activation = c.defaultDtype(dtype.Bfloat16)
+	} else {
+		c.activation = c.storedActivation()
+	}
+	if !c.entry(doc) {
+		return nil
+	}
+	c.audit()
+	return c.plan
+}
+
+// reset forgets what one expansion found, so that the next begins anew.
+func (c *composer) reset() {
+	c.tensorIndex, c.weights = map[string]int{}, map[string]int{}
+	c.ports, c.states, c.instances = map[string]*resolved{}, map[string]int{}, map[string]int{}
+}
+
+// storedActivation is the float dtype that most tensors have: what the activations are until an operator says
+// otherwise. It matters only for states that are read before they are written and for uint8 scales.
+func (c *composer) storedActivation() dtype.Dtype {
+	counts := map[dtype.Dtype]int{}
+	best := dtype.Bfloat16
+	for _, name := range sortedKeys(c.recipes) {
+		if d := c.recipes[name].Dtype; d.IsFloat() {
+			if counts[d]++; counts[d] > counts[best] {
+				best = d
+			}
+		}
+	}
+	return best
+}
+
+// configSeen tells whether `config` may be used in a body: models alone see it.
+func (c *composer) configSeen(f *frame) bool {
+	return f.doc != nil && f.doc.Kind == "model" && c.req.Config != nil
+}
+
+// findTensors answers tensors('glob') over the checkpoint's own names.
+func (c *composer) findTensors(glob string) ([]expr.Tensor, error) {
+	if c.req.Checkpoint == nil {
+		return nil, nil
+	}
+	p, err := pattern.Compile(glob)
+	if err != nil {
+		return nil, err
+	}
+	if c.index == nil {
+		names := make([]string, len(c.req.Checkpoint.Tensors))
+		for i, t := range c.req.Checkpoint.Tensors {
+			names[i] = t.Name
+		}
+		c.index = pattern.NewIndex(names)
+	}
+	var out []expr.Tensor
+	for _, m := range c.index.Find(p) {
+		if t, ok := c.req.Checkpoint.Lookup(m.Name); ok {
+			out = append(out, expr.Tensor{Name: t.Name, Shape: t.Shape, Dtype: t.Dtype.String()})
+		}
+	}
+	return out, nil
+}
+
+func (c *composer) unknownCallee(from *syntax.Document, w syntax.Word, ports []string) {
+	names := append(append([]string(nil), ports...), c.lib.blockNames(from)...)
+	for _, o := range c.reg.Operators() {
+		names = append(names, o.Name)
+	}
+	d := c.list.Errorf("unknown-callee", w.At, "%s is no port in scope, no operator and no block", w.Text)
+	if help := diag.DidYouMean(w.Text, names); help != "" {
+		d.Helped("%s", help)
+	}
+}
+
+func (c *composer) unknownInput(p place, w syntax.Word) {
+	d := c.list.Errorf("unknown-name", w.At, "%s is not a value, weight, state or number here", w.Text).In(p.prefix)
+	names := p.Names()
+	for f := p.frame; f != nil; f = f.outer {
+		names = append(names, sortedKeys(f.weights)...)
+		names = append(names, sortedKeys(f.states)...)
+	}
+	if help := diag.DidYouMean(w.Text, names); help != "" {
+		d.Helped("%s", help)
+	}
+}
+
+func place1(file string) diag.Range {
+	return diag.Range{File: file, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
+}

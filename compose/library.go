@@ -1,0 +1,179 @@
+package compose
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"sort"
+	"strings"
+
+	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+)
+
+// library finds documents by name: beside the file, in its imports, among the shipped. Each file is read once.
+type library struct {
+	list    *diag.List
+	shipped fs.FS
+	folders []string // of the user's own files, in the order they are asked
+	docs    map[string]*syntax.Document
+	sources map[string]*source.File
+}
+
+func newLibrary(shipped fs.FS, list *diag.List) *library {
+	return &library{list: list, shipped: shipped, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}}
+}
+
+// shippedPrefix marks the paths of files that are inside the program.
+const shippedPrefix = "graphs/"
+
+// open reads and parses a file of the user's.
+func (l *library) open(name string) *syntax.Document {
+	data, err := readLimited(name)
+	if err != nil {
+		l.list.Errorf("file-unreadable", diag.Range{File: name}, "%v", errors.Unwrap(err))
+		return nil
+	}
+	return l.parse(name, data)
+}
+
+// readLimited reads no more of a file than shows that it is too large.
+func readLimited(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return nil, &fs.PathError{Op: "read", Path: name, Err: errors.New("is a folder")}
+	}
+	data := make([]byte, 0, min(info.Size(), source.MaxBytes)+1)
+	for len(data) <= source.MaxBytes {
+		if len(data) == cap(data) {
+			data = append(data, 0)[:len(data)]
+		}
+		n, err := f.Read(data[len(data):cap(data)])
+		data = data[:len(data)+n]
+		if err != nil || n == 0 {
+			break
+		}
+	}
+	return data, nil
+}
+
+func (l *library) parse(name string, data []byte) *syntax.Document {
+	if d, ok := l.docs[name]; ok {
+		return d
+	}
+	file := source.Parse(name, data, l.list)
+	l.sources[name] = file
+	d := syntax.Parse(file, l.list)
+	if d != nil {
+		want := strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".yaml")
+		if d.Name.Text != "" && d.Name.Text != want && (d.Kind == "block" || d.Kind == "model") && strings.HasPrefix(name, shippedPrefix) {
+			l.list.Errorf("name-of-file", d.Name.At, "the file %s.yaml holds a %s named %s", want, d.Kind, d.Name.Text)
+		}
+	}
+	l.docs[name] = d
+	return d
+}
+
+// models reads every shipped model, by name.
+func (l *library) models() []*syntax.Document {
+	entries, err := fs.ReadDir(l.shipped, "models")
+	if err != nil {
+		return nil
+	}
+	var out []*syntax.Document
+	for _, e := range entries {
+		if d := l.readShipped("models/" + e.Name()); d != nil && d.Kind == "model" {
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
+func (l *library) readShipped(name string) *syntax.Document {
+	data, err := fs.ReadFile(l.shipped, name)
+	if err != nil {
+		return nil
+	}
+	return l.parse(shippedPrefix+name, data)
+}
+
+// block finds a block by name, from the document that calls it. It reports what is found twice or cannot be read.
+func (l *library) block(name string, from *syntax.Document) *syntax.Document {
+	var found []string
+	for _, dir := range l.around(from) {
+		if file := filepath.Join(dir, name+".yaml"); exists(file) {
+			found = append(found, file)
+		}
+	}
+	inside := ""
+	if _, err := fs.Stat(l.shipped, "blocks/"+name+".yaml"); err == nil {
+		inside = "blocks/" + name + ".yaml"
+	}
+	switch {
+	case len(found) == 0 && inside == "":
+		return nil
+	case len(found) == 0:
+		return l.readShipped(inside)
+	case len(found) > 1 || inside != "":
+		second := shippedPrefix + inside
+		if len(found) > 1 {
+			second = found[1]
+		}
+		l.list.Errorf("name-twice", diag.Range{File: found[0], Line: 1, Col: 1, EndLine: 1, EndCol: 1}, "the block %s is found in two places", name).
+			Because(diag.Range{File: second, Line: 1, Col: 1, EndLine: 1, EndCol: 1}, "also here").
+			Helped("copy and rename it; a file does not shadow another")
+	}
+	d := l.open(found[0])
+	if d != nil && d.Kind != "block" {
+		return nil
+	}
+	return d
+}
+
+// around are the folders a document's names are looked for in; none for a shipped one.
+func (l *library) around(from *syntax.Document) []string {
+	if from == nil || strings.HasPrefix(from.File.Path, shippedPrefix) {
+		return nil
+	}
+	dir := filepath.Dir(from.File.Path)
+	out := []string{dir}
+	for _, i := range from.Imports {
+		if folder := filepath.Join(dir, i.Text); folder != dir {
+			out = append(out, folder)
+		}
+	}
+	return out
+}
+
+// blockNames lists what could be meant by a misspelt block.
+func (l *library) blockNames(from *syntax.Document) []string {
+	var out []string
+	for _, dir := range l.around(from) {
+		files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
+		for _, f := range files {
+			out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
+		}
+	}
+	entries, _ := fs.ReadDir(l.shipped, "blocks")
+	for _, e := range entries {
+		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
+	}
+	sort.Strings(out)
+	return out
+}
+
+func exists(name string) bool {
+	info, err := os.Stat(name)
+	return err == nil && !info.IsDir()
+}

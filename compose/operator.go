@@ -1,0 +1,462 @@
+package compose
+
+import (
+	"errors"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/shape"
+)
+
+// operand is one input of an operator's call as it stands in the file.
+type operand struct {
+	word *syntax.Word // a name …
+	lit  *plan.Value  // … or a number …
+	expr *syntax.Expr // … or, of `constant`, an expression
+	at   diag.Range
+}
+
+// gathered are a call's inputs by name, and a variadic input's members.
+type gathered struct {
+	by   map[string]operand
+	rest []operand
+}
+
+// listItems gives a list's items as expressions, or nil where the input is no list.
+func listItems(e *syntax.Expr) []*syntax.Expr {
+	if e == nil || e.Node.Kind != yaml.SequenceNode {
+		return nil
+	}
+	out := make([]*syntax.Expr, len(e.Node.Content))
+	for i, n := range e.Node.Content {
+		out[i] = &syntax.Expr{Node: source.Deref(n), File: e.File}
+	}
+	return out
+}
+
+func (c *composer) operandOf(e *syntax.Expr, owner string) (operand, bool) {
+	n := e.Node
+	if n.Kind != yaml.ScalarNode {
+		c.list.Errorf("input-type", e.At(), "an input of %s is a name or a number; this is a %s", owner, source.KindName(n))
+		return operand{}, false
+	}
+	if v, isLit, bad := literal(n); isLit {
+		if bad != "" {
+			c.list.Errorf("bad-number", e.At(), "%s", bad)
+			return operand{}, false
+		}
+		p := v.Plan()
+		return operand{lit: &p, at: e.At()}, true
+	}
+	return operand{word: &syntax.Word{Text: n.Value, At: e.At()}, at: e.At()}, true
+}
+
+// gather sorts a call's input and its keys into inputs and parameters.
+func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Input, isParam func(string) bool, paramNames []string) (*gathered, []syntax.Arg, bool) {
+	g := &gathered{by: map[string]operand{}}
+	good := true
+	put := func(name string, o operand) {
+		if first, twice := g.by[name]; twice {
+			c.list.Errorf("input-twice", o.at, "the input %s of %s is given twice", name, owner).Because(first.at, "first here")
+			good = false
+		}
+		g.by[name] = o
+	}
+	names := make([]string, len(inputs))
+	find := map[string]bool{}
+	for i, in := range inputs {
+		names[i], find[in.Name] = in.Name, true
+	}
+	switch {
+	case call.Input == nil:
+	case call.Input.Node.Kind == yaml.MappingNode:
+		n := call.Input.Node
+		for i := 0; i+1 < len(n.Content); i += 2 {
+			key := syntax.Word{Text: n.Content[i].Value, At: call.Input.File.Range(n.Content[i])}
+			if !find[key.Text] {
+				d := c.list.Errorf("unknown-input", key.At, "%s has no input %s", owner, key.Text)
+				helpNames(d, key.Text, names, "inputs")
+				good = false
+				continue
+			}
+			o, ok := c.named(key, n.Content[i+1], call.Input.File, owner)
+			good = good && ok
+			put(key.Text, o)
+		}
+	default:
+		items := listItems(call.Input)
+		if items == nil {
+			items = []*syntax.Expr{call.Input}
+		}
+		for i, item := range items {
+			o, ok := c.operandOf(item, owner)
+			if !ok {
+				good = false
+				continue
+			}
+			switch {
+			case i < len(inputs) && !inputs[i].Variadic:
+				put(inputs[i].Name, o)
+			case len(inputs) > 0 && inputs[len(inputs)-1].Variadic:
+				g.rest = append(g.rest, o)
+			default:
+				c.list.Errorf("too-many-inputs", item.At(), "%s takes %s; this list has %d", owner, count(len(inputs), "input"), len(items)).Helped("inputs: %s", strings.Join(names, ", "))
+				return g, nil, false
+			}
+		}
+	}
+	var params []syntax.Arg
+	for _, a := range call.Args {
+		switch {
+		case find[a.Name.Text]:
+			var node *yaml.Node
+			var file = fileOfArg(a, call)
+			if a.Value != nil {
+				node = a.Value.Node
+			}
+			o, ok := c.named(a.Name, node, file, owner)
+			good = good && ok
+			put(a.Name.Text, o)
+		case isParam(a.Name.Text):
+			params = append(params, a)
+		default:
+			d := c.list.Errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", owner, a.Name.Text)
+			helpNames(d, a.Name.Text, append(append([]string(nil), paramNames...), names...), "it has")
+			good = false
+		}
+	}
+	return g, params, good
+}
+
+func fileOfArg(a syntax.Arg, call *syntax.Call) *source.File {
+	if a.Value != nil {
+		return a.Value.File
+	}
+	if call.Input != nil {
+		return call.Input.File
+	}
+	return nil
+}
+
+// named is an input given by its name; without a value it takes what has its name.
+func (c *composer) named(key syntax.Word, n *yaml.Node, file *source.File, owner string) (operand, bool) {
+	n = source.Deref(n)
+	if n == nil || n.Kind == yaml.ScalarNode && n.ShortTag() == "!!null" {
+		return operand{word: &syntax.Word{Text: key.Text, At: key.At}, at: key.At}, true
+	}
+	return c.operandOf(&syntax.Expr{Node: n, File: file}, owner)
+}
+
+func helpNames(d *diag.Diagnostic, word string, names []string, what string) {
+	if help := diag.DidYouMean(word, names); help != "" {
+		d.Helped("%s", help)
+	} else if len(names) > 0 {
+		d.Helped("%s: %s", what, strings.Join(names, ", "))
+	}
+}
+
+func count(n int, what string) string {
+	switch n {
+	case 0:
+		return "no " + what
+	case 1:
+		return "one " + what
+	}
+	return plan.Value{Kind: plan.Int, Int: int64(n)}.Text() + " " + what + "s"
+}
+
+func (x *expansion) callOperator(p place, call *syntax.Call, op *registry.Operator, results int) []*value {
+	c := x.c
+	if op.Name == "constant" && call.Input != nil {
+		return x.callOperatorWith(p, call, op, results, &gathered{by: map[string]operand{op.Inputs[0].Name: {expr: call.Input, at: call.Input.At()}}}, call.Args, true)
+	}
+	g, params, ok := c.gather(call, op.Name, op.Inputs, func(n string) bool { return op.Param(n) != nil }, paramNames(op.Params))
+	return x.callOperatorWith(p, call, op, results, g, params, ok)
+}
+
+func paramNames(params []registry.Param) []string {
+	out := make([]string, len(params))
+	for i, p := range params {
+		out[i] = p.Name
+	}
+	return out
+}
+
+func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Operator, results int, g *gathered, params []syntax.Arg, good bool) []*value {
+	c := x.c
+	prefix, ok := x.path(p, call)
+	good = good && ok
+	args, ok := x.params(p, op.Params, params, op.Name, call)
+	good = good && ok
+	inf := &registry.Infer{Args: args}
+	operands := make([]plan.Operand, 0, len(op.Inputs))
+	inputAt := map[string]diag.Range{}
+	add := func(in registry.Input, o operand, given bool) {
+		a, od, ok := x.operand(p, prefix, op.Name, in, o, given)
+		good = good && ok
+		inf.Inputs = append(inf.Inputs, a...)
+		operands = append(operands, od...)
+	}
+	for _, in := range op.Inputs {
+		if in.Variadic {
+			for _, o := range g.rest {
+				add(in, o, true)
+			}
+			continue
+		}
+		o, given := g.by[in.Name]
+		if given {
+			inputAt[in.Name] = o.at
+		}
+		if !given && !in.Optional {
+			c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", op.Name, in.Name).In(prefix).Helped("%s", in.Doc)
+			good = false
+		}
+		add(in, o, given)
+	}
+	state := -1
+	switch {
+	case call.State != nil && op.State == registry.NoState:
+		c.list.Errorf("no-state", call.State.At, "%s has no state", op.Name).In(prefix)
+		good = false
+	case call.State != nil:
+		var decl *plan.State
+		if state, decl = x.stateOf(p, *call.State); decl == nil {
+			good = false
+		}
+		inf.State = decl
+	case op.State == registry.RequiredState:
+		c.list.Errorf("missing-state", call.Callee.At, "%s uses a state, and none is named", op.Name).In(prefix).Helped("write `state: name` of a declared state")
+		good = false
+	}
+	if !good {
+		return nil
+	}
+	tensors := map[int]int{} // operand -> tensor
+	inf.Weight = func(input string, want shape.Shape, like dtype.Dtype) (plan.Type, error) {
+		for i, in := range op.Inputs {
+			if in.Name == input && g.by[input].word != nil && operands[i].Kind == plan.FromTensor {
+				t, index, err := x.weightTensor(operands[i].Index, want, like)
+				if err != nil {
+					return t, registry.Wrong(input, "%v", err)
+				}
+				tensors[i] = index
+				return t, nil
+			}
+			if in.Name == input {
+				t := inf.Inputs[i].Type
+				if !t.Shape.Equal(want) {
+					return t, registry.Wrong(input, "%s, where %s is wanted", t.Shape, want)
+				}
+				return t, nil
+			}
+		}
+		return plan.Type{}, nil
+	}
+	inf.Fresh = func(s *plan.State) shape.Dim { return shape.Sym("len(" + s.Path + ")") }
+	types, err := op.Infer(inf)
+	if err != nil {
+		x.inferError(call, op.Name, prefix, err, inputAt)
+		return nil
+	}
+	if len(types) != results {
+		c.list.Errorf("result-count", call.Range, "%s gives %s, and %d are named", op.Name, count(len(types), "result"), results).In(prefix)
+		return nil
+	}
+	for i := range operands {
+		if index, ok := tensors[i]; ok {
+			operands[i].Index = index
+			operands[i].Type = plan.Type{Dtype: c.plan.Tensors[index].Dtype, Shape: shape.Of(c.plan.Tensors[index].Shape...)}
+		}
+	}
+	x.noteStateDtype(inf.State, inf)
+	return x.emit(plan.Call{Operator: op.Name, Port: -1, Instance: -1, Args: args, In: operands, State: state, Path: prefix, At: call.Range}, types)
+}
+
+func (x *expansion) emit(call plan.Call, types []plan.Type) []*value {
+	out := make([]*value, len(types))
+	for i, t := range types {
+		r := x.slot(t)
+		call.Out = append(call.Out, r.operand.Index)
+		out[i] = known(r)
+	}
+	call.Types = types
+	x.calls = append(x.calls, call)
+	return out
+}
+
+// noteStateDtype remembers the dtype that a cache holds: that of the first value written to it.
+func (x *expansion) noteStateDtype(s *plan.State, inf *registry.Infer) {
+	if s == nil || s.Kind != "cache" {
+		return
+	}
+	for _, i := range []int{1, 0} {
+		if a := inf.In(i); a.Given && a.Scalar == nil && a.State == nil {
+			x.c.stateDtype(s.Path, a.Type.Dtype)
+			return
+		}
+	}
+}
+
+func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err error, inputAt map[string]diag.Range) {
+	at, message, help := call.Range, err.Error(), ""
+	var arg *registry.ArgError
+	if errors.As(err, &arg) {
+		message, help = arg.Arg+": "+arg.Message, arg.Help
+		if r, ok := inputAt[arg.Arg]; ok {
+			at = r
+		}
+		for _, a := range call.Args {
+			if a.Name.Text == arg.Arg {
+				at = a.Name.At
+				if a.Value != nil {
+					at = a.Value.At()
+				}
+			}
+		}
+	}
+	d := x.c.list.Errorf("shape-mismatch", at, "%s: %s", owner, message).In(prefix)
+	if help != "" {
+		d.Helped("%s", help)
+	}
+}
+
+// params evaluates a call's parameters by their declaration; defaults are filled in.
+func (x *expansion) params(p place, decl []registry.Param, given []syntax.Arg, owner string, call *syntax.Call) (plan.Args, bool) {
+	var out plan.Args
+	good := true
+	for _, d := range decl {
+		var arg *syntax.Arg
+		for i := range given {
+			if given[i].Name.Text == d.Name {
+				arg = &given[i]
+			}
+		}
+		switch {
+		case arg != nil:
+			v, ok := p.argument(d.Type, *arg, owner)
+			if ok && len(d.OneOf) > 0 && !containsString(d.OneOf, v.Text()) {
+				dd := x.c.list.Errorf("bad-word", argRange(*arg), "%s's %s is %s, not %s", owner, d.Name, strings.Join(d.OneOf, ", "), v.Text())
+				helpNames(dd, v.Text(), d.OneOf, "one of")
+				ok = false
+			}
+			good = good && ok
+			out = append(out, plan.Arg{Name: d.Name, Value: v})
+		case d.Default != nil:
+			out = append(out, plan.Arg{Name: d.Name, Value: *d.Default})
+		case !d.Optional:
+			x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s", owner, d.Name).In(p.prefix).Helped("%s: %s", d.Name, d.Doc)
+			good = false
+		}
+	}
+	return out, good
+}
+
+func argRange(a syntax.Arg) diag.Range {
+	if a.Value != nil {
+		return a.Value.At()
+	}
+	return a.Name.At
+}
+
+func containsString(list []string, s string) bool {
+	for _, x := range list {
+		if x == s {
+			return true
+		}
+	}
+	return false
+}
+
+// operand resolves one input; a collected list stands for its members where the input is variadic.
+func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o operand, given bool) ([]registry.Arg, []plan.Operand, bool) {
+	c := x.c
+	nothing := func(ok bool) ([]registry.Arg, []plan.Operand, bool) {
+		return []registry.Arg{{}}, []plan.Operand{{Kind: plan.FromNothing}}, ok
+	}
+	if !given {
+		return nothing(true)
+	}
+	if o.expr != nil {
+		v, ok := p.eval(o.expr)
+		lit := v.Plan()
+		return []registry.Arg{{Given: true, Scalar: &lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: lit}}, ok
+	}
+	if o.lit != nil {
+		if in.Kind != registry.Value {
+			c.list.Errorf("input-type", o.at, "the input %s of %s is no number", in.Name, owner).In(prefix)
+			return nothing(false)
+		}
+		return []registry.Arg{{Given: true, Scalar: o.lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: *o.lit}}, true
+	}
+	if in.Kind == registry.State {
+		index, decl := x.stateOf(p, *o.word)
+		if decl == nil {
+			return nothing(false)
+		}
+		return []registry.Arg{{Given: true, State: decl}}, []plan.Operand{{Kind: plan.FromState, Index: index}}, true
+	}
+	var r *result
+	if in.Kind == registry.Weight && !p.inScope(o.word.Text) {
+		index, ok := c.tensor(join(prefix, o.word.Text), o.at)
+		if !ok {
+			return nothing(false)
+		}
+		return []registry.Arg{{Given: true}}, []plan.Operand{{Kind: plan.FromTensor, Index: index}}, true
+	}
+	v, ok := x.input(p, *o.word)
+	if !ok {
+		return nothing(false)
+	}
+	if r = v.force(); r == nil {
+		return nothing(false)
+	}
+	switch {
+	case r.none && in.Optional:
+		return nothing(true)
+	case r.none:
+		x.absentError(p, *o.word, owner, in.Name)
+		return nothing(false)
+	case r.list != nil && !in.Variadic:
+		c.list.Errorf("input-type", o.at, "%s is a list of values; the input %s of %s is one", o.word.Text, in.Name, owner).In(prefix)
+		return nothing(false)
+	case r.list != nil:
+		var args []registry.Arg
+		var ods []plan.Operand
+		for _, m := range r.list {
+			one := m.force()
+			if one == nil || one.none {
+				return nothing(false)
+			}
+			args, ods = append(args, registry.Arg{Given: true, Type: one.typ}), append(ods, one.operand)
+		}
+		return args, ods, true
+	case in.Kind == registry.TypeOf:
+		return []registry.Arg{{Given: true, Type: r.typ}}, []plan.Operand{{Kind: plan.FromNothing, Type: r.typ}}, true
+	case r.operand.Kind == plan.FromScalar:
+		s := r.operand.Scalar
+		return []registry.Arg{{Given: true, Scalar: &s}}, []plan.Operand{r.operand}, true
+	}
+	od := r.operand
+	od.Type = r.typ
+	return []registry.Arg{{Given: true, Type: r.typ}}, []plan.Operand{od}, true
+}
+
+// inScope tells whether a name is one of the body's, so that a weight input does not take it for a tensor.
+func (p place) inScope(name string) bool {
+	return p.value(name) != nil || p.scalar(name) != nil || p.weight(name) != nil || p.mayGive(name)
+}
+
+func (x *expansion) absentError(p place, w syntax.Word, owner, input string) {
+	d := x.c.list.Errorf("absent-value", w.At, "%s has no value at this line, and the input %s of %s needs one", w.Text, input, owner).In(p.prefix)
+	for _, why := range p.why(w.Text) {
+		d.Helped("the node that gives it is not there: %s", why)
+	}
+}

@@ -1,0 +1,475 @@
+package compose
+
+import (
+	"sort"
+	"strings"
+
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/port"
+	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/shape"
+)
+
+// partRoles are the parts of an mlp or of experts with their default names.
+var partRoles = []struct{ role, key, name string }{{"gate_proj", "gate", "gate_proj"}, {"up_proj", "up", "up_proj"}, {"down_proj", "down", "down_proj"}}
+
+// resolved is a port whose declaration is evaluated and whose class is bound.
+type resolved struct {
+	index int // plan.Ports
+	in    int
+	out   int
+	dtype func(x dtype.Dtype) dtype.Dtype
+}
+
+// callPort calls a port: its class is bound when it is first called.
+func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results int) []*value {
+	c := x.c
+	kind := port.Kinds[d.spec.Kind.Text]
+	inputs := make([]registry.Input, len(kind.Inputs))
+	for i, n := range kind.Inputs {
+		inputs[i] = registry.Input{Name: n, Doc: kind.Doc}
+	}
+	owner := "the port " + d.spec.Name.Text
+	var known []string
+	if kind.Transposed {
+		known = []string{"transposed"}
+	}
+	g, params, good := c.gather(call, owner, inputs, func(n string) bool { return containsString(known, n) }, known)
+	if call.State != nil {
+		c.list.Errorf("no-state", call.State.At, "a port has no state").In(p.prefix)
+		good = false
+	}
+	transposed := true
+	for _, a := range params {
+		v, ok := p.argument("bool", a, owner)
+		good = good && ok
+		transposed = v.Bool
+	}
+	var args []registry.Arg
+	var operands []plan.Operand
+	for _, in := range inputs {
+		o, given := g.by[in.Name]
+		if !given {
+			c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", owner, in.Name).Because(d.spec.Name.At, "declared here").In(p.prefix)
+			good = false
+			continue
+		}
+		a, od, ok := x.operand(p, p.prefix, owner, in, o, true)
+		good = good && ok
+		if ok && a[0].Scalar != nil {
+			c.list.Errorf("input-type", o.at, "%s takes a value, not a number", owner).In(p.prefix)
+			good = false
+		}
+		args, operands = append(args, a...), append(operands, od...)
+	}
+	if results != 1 {
+		c.list.Errorf("result-count", call.Range, "a port gives one result, and %d are named", results).In(p.prefix)
+		good = false
+	}
+	if !good {
+		return nil
+	}
+	r, ok := x.resolvePort(d, transposed)
+	if !ok {
+		return nil
+	}
+	t, ok := x.portType(d, r, args, g, transposed)
+	if !ok {
+		return nil
+	}
+	pp := &c.plan.Ports[r.index]
+	return x.emit(plan.Call{Port: r.index, Instance: pp.Rows[0].Instance, In: operands, State: -1, Path: pp.Path, At: call.Range}, []plan.Type{t})
+}
+
+// portType is the type of a port's result, its input's last dim held to the declaration.
+func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *gathered, transposed bool) (plan.Type, bool) {
+	c, in := x.c, args[0].Type
+	first := g.by[port.Kinds[d.spec.Kind.Text].Inputs[0]]
+	if d.spec.Kind.Text == "embedding" {
+		if !in.Dtype.IsInteger() {
+			c.list.Errorf("dtype-mismatch", first.at, "an embedding takes rows by an integer index; this is %s", in.Dtype).In(d.path)
+			return plan.Type{}, false
+		}
+		return plan.Type{Dtype: r.dtype(in.Dtype), Shape: append(in.Shape.Clone(), shape.Int(r.out))}, true
+	}
+	want, out := r.in, r.out
+	if !transposed {
+		want, out = out, want
+	}
+	if len(in.Shape) == 0 || !in.Shape.Last().Equal(shape.Int(want)) {
+		c.list.Errorf("shape-mismatch", first.at, "the port %s takes [..., %d]; this is %s", d.spec.Name.Text, want, in.Shape).Because(d.spec.Kind.At, "declared here").In(d.path)
+		return plan.Type{}, false
+	}
+	if !in.Dtype.IsFloat() {
+		c.list.Errorf("dtype-mismatch", first.at, "the port %s takes a float dtype; this is %s", d.spec.Name.Text, in.Dtype).In(d.path)
+		return plan.Type{}, false
+	}
+	dims := in.Shape.With(len(in.Shape)-1, shape.Int(out))
+	if d.spec.Kind.Text == "experts" {
+		dims = append(args[1].Type.Shape.Clone(), shape.Int(out))
+	}
+	return plan.Type{Dtype: r.dtype(in.Dtype), Shape: dims}, true
+}
+
+// resolvePort evaluates a declaration and binds the exact class, once per path.
+func (x *expansion) resolvePort(d *portDecl, transposed bool) (*resolved, bool) {
+	c := x.c
+	key := d.path
+	if !transposed {
+		key += " untransposed"
+	}
+	if r, ok := c.ports[key]; ok {
+		return r, r != nil
+	}
+	c.ports[key] = nil
+	dims := make([]int, 0, 2)
+	good := true
+	for _, e := range d.spec.Dims {
+		n, ok := d.at.integer(e, "a port's dim")
+		good = good && ok
+		if ok && n <= 0 {
+			c.list.Errorf("port-dims", e.At(), "a port's dim is positive; this is %d", n).In(d.path)
+			good = false
+		}
+		dims = append(dims, n)
+	}
+	if want := port.Kinds[d.spec.Kind.Text].Dims; len(dims) != len(want) {
+		c.list.Errorf("port-dims", d.spec.Kind.At, "a port of kind %s is declared [%s]; this has %s", d.spec.Kind.Text, strings.Join(want, ", "), count(len(dims), "dim")).In(d.path)
+		return nil, false
+	}
+	bias := false
+	if d.spec.Bias != nil {
+		b, ok := d.at.truth(d.spec.Bias)
+		good, bias = good && ok, b
+	}
+	if !good {
+		return nil, false
+	}
+	var r *resolved
+	var ok bool
+	switch d.spec.Kind.Text {
+	case "mlp":
+		r, ok = x.bindMLP(d, dims, bias)
+	case "experts":
+		r, ok = x.bindExperts(d, dims, bias)
+	default:
+		r, ok = x.bindSingle(d, dims, bias, transposed)
+	}
+	if ok {
+		c.ports[key] = r
+	}
+	return r, ok
+}
+
+// bindSingle binds a port of one weight.
+func (x *expansion) bindSingle(d *portDecl, dims []int, bias, transposed bool) (*resolved, bool) {
+	c, kind := x.c, d.spec.Kind.Text
+	in, out := dims[0], dims[1]
+	if kind == "embedding" {
+		in, out = out, in // the table is [rows, width]: width inputs
+	}
+	path := d.path
+	if kind == "head" && d.spec.Tied != nil {
+		tied := true
+		if d.spec.WhenTied != nil {
+			t, ok := d.at.truth(d.spec.WhenTied)
+			if !ok {
+				return nil, false
+			}
+			tied = t
+		}
+		if tied {
+			text, ok := d.at.template(d.spec.Tied)
+			if !ok {
+				return nil, false
+			}
+			path = text
+		}
+	}
+	var lead []int
+	if kind == "multi_linear" {
+		n, ok := x.portCount(d)
+		if !ok {
+			return nil, false
+		}
+		lead = []int{n}
+	}
+	w, ok := c.weightOf(path, in, out, bias, lead, d.spec.Name.At)
+	if !ok {
+		return nil, false
+	}
+	var args plan.Args
+	if !transposed {
+		args = plan.Args{{Name: "transposed", Value: plan.Value{Kind: plan.Bool}}}
+	}
+	instance, ok := c.exactInstance(kind, d.path, []plan.RoleWeight{{Role: "weight", Weight: w}}, args, d.spec.Name.At)
+	if !ok {
+		return nil, false
+	}
+	if kind == "embedding" {
+		in, out = out, in
+	}
+	index := c.addPort(d, dims, []int{w}, instance)
+	return &resolved{index, in, out, c.resultDtype(kind, w)}, true
+}
+
+func (x *expansion) portCount(d *portDecl) (int, bool) {
+	if d.spec.Count == nil {
+		x.c.list.Errorf("missing-key", d.spec.Kind.At, "a port of kind %s has a key count", d.spec.Kind.Text).In(d.path)
+		return 0, false
+	}
+	return d.at.integer(d.spec.Count, "count")
+}
+
+// partNames are the tensors of an mlp's parts by role, or the one that holds gate and up.
+func partNames(d *portDecl) (names map[string]string, fused string) {
+	names = map[string]string{}
+	given := map[string]string{}
+	for _, p := range d.spec.Parts {
+		given[p.Role.Text] = p.Name.Text
+	}
+	for _, p := range partRoles {
+		names[p.role] = p.name
+		if n := given[p.key]; n != "" {
+			names[p.role] = n
+		}
+	}
+	if fused = given["gate_up"]; fused != "" {
+		delete(names, "gate_proj")
+		delete(names, "up_proj")
+	}
+	return names, fused
+}
+
+// bindMLP binds the parts, each a linear port of its own, and the form over them.
+func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool) {
+	c := x.c
+	in, width := dims[0], dims[1]
+	names, fused := partNames(d)
+	act, ok := x.activation(d, width)
+	if !ok {
+		return nil, false
+	}
+	var parts []plan.RolePart
+	var weights []int
+	part := func(role, name string, kind string, in, out int) bool {
+		w, ok := c.weightOf(join(d.path, name), in, out, bias, nil, d.spec.Name.At)
+		if !ok {
+			return false
+		}
+		instance, ok := c.exactInstance("linear", d.path+"."+role, []plan.RoleWeight{{Role: "weight", Weight: w}}, nil, d.spec.Name.At)
+		if !ok {
+			return false
+		}
+		weights = append(weights, w)
+		parts = append(parts, plan.RolePart{Role: role, Instance: instance})
+		c.plan.Ports = append(c.plan.Ports, plan.Port{Path: d.path + "." + role, Kind: kind, Dims: []int{in, out}, Weights: []int{w}, At: d.spec.Name.At,
+			Rows: []plan.RowClass{{First: 1, Instance: instance, Exact: true}}})
+		return true
+	}
+	good := true
+	if fused != "" {
+		good = part("gate_up", fused, "gate_up", in, 2*width)
+	}
+	for _, p := range partRoles {
+		name, has := names[p.role]
+		if !has {
+			continue
+		}
+		from, to := in, width
+		if p.role == "down_proj" {
+			from, to = width, in
+		}
+		good = part(p.role, name, "linear", from, to) && good
+	}
+	if !good {
+		return nil, false
+	}
+	form := c.reg.ExactClass("mlp", "parts")
+	if form == nil {
+		c.list.Errorf("no-class", d.spec.Kind.At, "no exact class fills a port of kind mlp").In(d.path)
+		return nil, false
+	}
+	instance := c.intern(plan.Instance{Class: form.Name, Kind: "mlp", Path: d.path, Parts: parts, Activation: act, At: d.spec.Name.At})
+	index := c.addPort(d, dims, weights, instance)
+	first, last := c.resultDtype("linear", weights[0]), c.resultDtype("linear", weights[len(weights)-1])
+	return &resolved{index, in, in, func(x dtype.Dtype) dtype.Dtype { return last(first(x)) }}, true
+}
+
+// bindExperts binds the three stacked weights to the exact class of their storage.
+func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, bool) {
+	c := x.c
+	n, ok := x.portCount(d)
+	if !ok {
+		return nil, false
+	}
+	act, ok := x.activation(d, dims[1])
+	if !ok {
+		return nil, false
+	}
+	names, fused := partNames(d)
+	var roles []plan.RoleWeight
+	var weights []int
+	add := func(role, name string, in, out int) bool {
+		w, ok := c.weightOf(join(d.path, name), in, out, bias, []int{n}, d.spec.Name.At)
+		roles, weights = append(roles, plan.RoleWeight{Role: role, Weight: w}), append(weights, w)
+		return ok
+	}
+	good := true
+	if fused != "" {
+		good = add("gate_up", fused, dims[0], 2*dims[1])
+	}
+	for _, p := range partRoles {
+		if name, has := names[p.role]; has {
+			from, to := dims[0], dims[1]
+			if p.role == "down_proj" {
+				from, to = to, from
+			}
+			good = add(p.role, name, from, to) && good
+		}
+	}
+	if !good {
+		return nil, false
+	}
+	instance, ok := c.exactInstance("experts", d.path, roles, nil, d.spec.Name.At)
+	if !ok {
+		return nil, false
+	}
+	c.plan.Instances[instance].Activation = act
+	index := c.addPort(d, dims, weights, instance)
+	return &resolved{index, dims[0], dims[0], c.resultDtype("linear", weights[0])}, true
+}
+
+// activation chooses the operator between gate and up.
+func (x *expansion) activation(d *portDecl, width int) (*plan.Activation, bool) {
+	c := x.c
+	for _, a := range d.spec.Activation {
+		if a.When != nil {
+			is, ok := d.at.truth(a.When)
+			if !ok {
+				return nil, false
+			}
+			if !is {
+				continue
+			}
+		}
+		op := c.reg.Operator(a.Name.Text)
+		if op == nil {
+			e := c.list.Errorf("unknown-activation", a.Name.At, "there is no operator %s", a.Name.Text).In(d.path)
+			if near := c.reg.SuggestOperator(a.Name.Text); near != "" {
+				e.Helped("did you mean %s?", near)
+			}
+			return nil, false
+		}
+		if n := required(op); n != 1 && n != 2 || op.State == registry.RequiredState {
+			c.list.Errorf("unknown-activation", a.Name.At, "%s cannot be an activation: that takes gate, or gate and up", a.Name.Text).In(d.path)
+			return nil, false
+		}
+		for _, arg := range a.Args {
+			if op.Param(arg.Name.Text) == nil {
+				e := c.list.Errorf("unknown-parameter", arg.Name.At, "%s has no parameter %s", op.Name, arg.Name.Text).In(d.path)
+				helpNames(e, arg.Name.Text, paramNames(op.Params), "it has")
+				return nil, false
+			}
+		}
+		args, ok := x.params(d.at, op.Params, a.Args, op.Name, &syntax.Call{Callee: a.Name})
+		return &plan.Activation{Operator: op.Name, Args: args}, ok
+	}
+	c.list.Errorf("missing-key", d.spec.Kind.At, "the port %s has no activation that holds", d.spec.Name.Text).In(d.path).Helped("write `activation: swiglu`")
+	return nil, false
+}
+
+func required(op *registry.Operator) int {
+	n := 0
+	for _, in := range op.Inputs {
+		if !in.Optional {
+			n++
+		}
+	}
+	return n
+}
+
+func (c *composer) addPort(d *portDecl, dims, weights []int, instance int) int {
+	c.plan.Ports = append(c.plan.Ports, plan.Port{Path: d.path, Kind: d.spec.Kind.Text, Dims: dims, Weights: weights, At: d.spec.Name.At,
+		Rows: []plan.RowClass{{First: 1, Instance: instance, Exact: true}}})
+	return len(c.plan.Ports) - 1
+}
+
+// exactInstance binds the exact class of the weights' storage.
+func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, args plan.Args, at diag.Range) (int, bool) {
+	facts := map[string]plan.Facts{}
+	for _, r := range roles {
+		facts[r.Role] = c.plan.Weights[r.Weight].Facts
+	}
+	storage := c.plan.Weights[roles[0].Weight].Facts.Storage
+	class := c.reg.ExactClass(kind, storage)
+	if class == nil {
+		c.list.Errorf("no-class", at, "no exact class fills a port of kind %s with %s weights", kind, storage).In(path)
+		return -1, false
+	}
+	if err := class.Accept(kind, facts); err != nil {
+		d := c.list.Errorf("class-refuses", at, "%s does not take %s: %v", class.Name, path, err).In(path)
+		for _, r := range roles {
+			if t := c.plan.Tensors[c.plan.Weights[r.Weight].Tensor]; t.Recipe != nil {
+				d.Helped("%s%s", t.Name, storedIn(t))
+			}
+		}
+		return -1, false
+	}
+	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: kind, Path: path, Weights: roles, At: at}), true
+}
+
+// intern keeps one instance of the same class, parameters, weights and parts.
+func (c *composer) intern(in plan.Instance) int {
+	var b strings.Builder
+	b.WriteString(in.Class + "\x00" + in.Kind + "\x00" + showArgs(in.Args))
+	for _, w := range in.Weights {
+		b.WriteString("\x00w" + w.Role + plan.Value{Kind: plan.Int, Int: int64(w.Weight)}.Text())
+	}
+	for _, p := range in.Parts {
+		b.WriteString("\x00p" + p.Role + plan.Value{Kind: plan.Int, Int: int64(p.Instance)}.Text())
+	}
+	if in.Activation != nil {
+		b.WriteString("\x00a" + in.Activation.Operator + showArgs(in.Activation.Args))
+	}
+	if i, ok := c.instances[b.String()]; ok {
+		return i
+	}
+	c.plan.Instances = append(c.plan.Instances, in)
+	c.instances[b.String()] = len(c.plan.Instances) - 1
+	return c.instances[b.String()]
+}
+
+// resultDtype is the dtype that a weight's product has: MLX's promotion of the input with a dense weight or with affine
+// scales; the other modes keep the input's, and their rows are bfloat16.
+func (c *composer) resultDtype(kind string, weight int) func(dtype.Dtype) dtype.Dtype {
+	w := c.plan.Weights[weight]
+	f := w.Facts
+	if kind == "embedding" {
+		if f.Storage == "affine" && f.Mode != "affine" {
+			return func(dtype.Dtype) dtype.Dtype { return dtype.Bfloat16 }
+		}
+		return func(dtype.Dtype) dtype.Dtype { return f.Dtype }
+	}
+	return func(x dtype.Dtype) dtype.Dtype {
+		if f.Storage != "affine" || f.Mode == "affine" {
+			x = dtype.Promote(x, f.Dtype)
+		}
+		if w.Bias >= 0 {
+			x = dtype.Promote(x, c.plan.Tensors[w.Bias].Dtype)
+		}
+		return x
+	}
+}
+
+func sortedKeys[T any](m map[string]T) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	sort.Strings(out)
+	return out
+}

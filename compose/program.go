@@ -1,0 +1,311 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/shape"
+	"github.com/graphrun/graphrun/weights/header"
+	"github.com/graphrun/graphrun/weights/view"
+)
+
+// maxPrograms bounds the guard combinations of one entry.
+const maxPrograms = 64
+
+// entry expands the text entry under every answer to its guards and adds its programs to the plan.
+func (c *composer) entry(doc *syntax.Document) bool {
+	c.reset()
+	type open struct{ answers []answer }
+	todo := []open{{}}
+	var done []*expanded
+	for len(todo) > 0 {
+		answers := todo[0].answers
+		todo = todo[1:]
+		if !possible(answers) {
+			continue
+		}
+		e, undecided := c.expandEntry(doc, answers)
+		if undecided != nil {
+			yes := append(append([]answer(nil), answers...), answer{undecided.on, true})
+			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
+			todo = append([]open{{yes}, {no}}, todo...)
+			if len(done)+len(todo) > maxPrograms {
+				c.list.Errorf("too-many-programs", undecided.at, "the entry text has more than %d programs: its guards split it at %s", maxPrograms, answersText(answers))
+				return false
+			}
+			continue
+		}
+		if e == nil {
+			return false
+		}
+		done = append(done, e)
+	}
+	if len(done) == 0 {
+		return false
+	}
+	c.plan.Layers = done[0].x.layers
+	c.plan.Dropped = done[0].x.dropped
+	kept := map[string]bool{} // states that some program needs to write
+	for _, e := range done {
+		for _, call := range e.live(e.results, nil) {
+			if call.State >= 0 {
+				kept[c.plan.States[call.State].Path] = true
+			}
+		}
+	}
+	writes := func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
+	for _, e := range done {
+		c.plan.Programs = append(c.plan.Programs, e.program(e.results, writes), e.program(nil, writes))
+	}
+	return true
+}
+
+func answersText(answers []answer) string {
+	parts := make([]string, len(answers))
+	for i, a := range answers {
+		parts[i] = a.on.String()
+	}
+	return strings.Join(parts, ", ")
+}
+
+// expanded is one expansion of an entry with all its outputs.
+type expanded struct {
+	x       *expansion
+	inputs  []plan.Named
+	results []plan.Named
+}
+
+// expandEntry expands the entry, or tells which comparison it hangs on.
+func (c *composer) expandEntry(doc *syntax.Document, answers []answer) (e *expanded, open *undecided) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case undecided:
+			e, open = nil, &r
+		default:
+			panic(r)
+		}
+	}()
+	x := &expansion{c: c, answers: answers}
+	p, ok := c.root(x, doc)
+	if !ok {
+		return nil, nil
+	}
+	e = &expanded{x: x}
+	in := doc.In
+	if in == nil {
+		in = []syntax.Input{{Name: syntax.Word{Text: "tokens", At: doc.NodesAt}}}
+	}
+	for i := range in {
+		t, ok := x.entryInput(p, &in[i])
+		if !ok {
+			return nil, nil
+		}
+		r := x.slot(t)
+		e.inputs = append(e.inputs, plan.Named{Name: in[i].Name.Text, Slot: r.operand.Index, Dtype: t.Dtype, Shape: t.Shape})
+		p.inputs[in[i].Name.Text] = true
+		p = p.bind(in[i].Name.Text, known(r))
+	}
+	if !x.declare(p, &syntax.Body{Ports: doc.Ports, Weights: doc.Weights, States: doc.States}) {
+		return nil, nil
+	}
+	p, ok = x.nodes(p, doc.Nodes)
+	outs := doc.Out
+	if outs == nil {
+		outs = []syntax.Output{{Name: syntax.Word{Text: "logits", At: doc.NodesAt}}}
+	}
+	for i := range outs {
+		r, good := x.entryResult(p, doc, &outs[i])
+		if ok = ok && good; good {
+			e.results = append(e.results, plan.Named{Name: outs[i].Name.Text, Slot: r.operand.Index, Dtype: r.typ.Dtype, Shape: r.typ.Shape})
+		}
+	}
+	if !ok || c.list.HasErrors() {
+		return nil, nil
+	}
+	return e, nil
+}
+
+// entryInput is the type of an input; tokens are int32 [B, T] unless the file says otherwise.
+func (x *expansion) entryInput(p place, in *syntax.Input) (plan.Type, bool) {
+	t := plan.Type{Dtype: dtype.Int32, Shape: shape.Shape{shape.Sym("B"), shape.Sym("T")}}
+	if in.Dims != nil {
+		dims, ok := p.dims(in.Dims)
+		if !ok {
+			return t, false
+		}
+		t.Shape = dims
+	}
+	if in.Dtype != nil {
+		d, ok := dtype.Parse(in.Dtype.Text)
+		if !ok {
+			x.c.list.Errorf("unknown-dtype", in.Dtype.At, "%s is no dtype", in.Dtype.Text)
+			return t, false
+		}
+		t.Dtype = d
+	} else if in.Dims != nil && in.Name.Text != "tokens" {
+		t.Dtype = x.c.activation
+	}
+	return t, true
+}
+
+func (x *expansion) entryResult(p place, doc *syntax.Document, o *syntax.Output) (*result, bool) {
+	v := p.value(o.Name.Text)
+	if v == nil || v.isAbsent() {
+		d := x.c.list.Errorf("absent-value", o.Name.At, "nothing gives %s, which the model's text entry gives", o.Name.Text)
+		for _, why := range p.why(o.Name.Text) {
+			d.Helped("the node that gives it is not there: %s", why)
+		}
+		return nil, false
+	}
+	r := v.force()
+	if r == nil {
+		return nil, false
+	}
+	if r.operand.Kind != plan.FromSlot {
+		x.c.list.Errorf("absent-value", o.Name.At, "%s is not computed by any node", o.Name.Text)
+		return nil, false
+	}
+	if o.Dims != nil {
+		return r, x.match(p, r, o.Dims, o.Dtype, "the output "+o.Name.Text, o.Name.At, o.Name.At)
+	}
+	if len(r.typ.Shape) != 3 || !r.typ.Shape[0].Equal(shape.Sym("B")) || !r.typ.Shape[1].Equal(shape.Sym("T")) {
+		at := o.Name.At
+		for i := range doc.Nodes {
+			for _, w := range doc.Nodes[i].Results {
+				if w.Text == o.Name.Text {
+					at = w.At
+				}
+			}
+		}
+		x.c.list.Errorf("shape-mismatch", at, "%s is %s; a text entry gives logits [B, T, vocab]", o.Name.Text, r.typ.Shape)
+		return nil, false
+	}
+	return r, true
+}
+
+// live are the calls that the results and the kept state writes need, in order.
+func (e *expanded) live(results []plan.Named, writes func(*plan.Call) bool) []*plan.Call {
+	need := make([]bool, e.x.slots)
+	for _, r := range results {
+		need[r.Slot] = true
+	}
+	keep := make([]bool, len(e.x.calls))
+	for i := len(e.x.calls) - 1; i >= 0; i-- {
+		call := &e.x.calls[i]
+		wanted := writes != nil && writes(call)
+		for _, o := range call.Out {
+			wanted = wanted || need[o]
+		}
+		if !wanted {
+			continue
+		}
+		keep[i] = true
+		for _, in := range call.In {
+			if in.Kind == plan.FromSlot {
+				need[in.Index] = true
+			}
+		}
+	}
+	var out []*plan.Call
+	for i, k := range keep {
+		if k {
+			out = append(out, &e.x.calls[i])
+		}
+	}
+	return out
+}
+
+// program is the flat list for some of the outputs, its slots numbered anew and freed at their last use.
+func (e *expanded) program(results []plan.Named, writes func(*plan.Call) bool) plan.Program {
+	p := plan.Program{Entry: "text", Guards: guards(e.x.answers), First: 1}
+	slots := map[int]int{}
+	number := func(s int) int {
+		if n, ok := slots[s]; ok {
+			return n
+		}
+		slots[s] = len(slots)
+		return slots[s]
+	}
+	for _, in := range e.inputs {
+		in.Slot = number(in.Slot)
+		p.Inputs = append(p.Inputs, in)
+	}
+	last := map[int]int{} // slot -> call
+	for _, call := range e.live(results, writes) {
+		c := *call
+		c.In, c.Out, c.Free = append([]plan.Operand(nil), call.In...), nil, nil
+		for i := range c.In {
+			if c.In[i].Kind == plan.FromSlot {
+				c.In[i].Index = number(c.In[i].Index)
+				last[c.In[i].Index] = len(p.Calls)
+			}
+		}
+		for _, o := range call.Out {
+			c.Out = append(c.Out, number(o))
+			last[number(o)] = len(p.Calls)
+		}
+		p.Calls = append(p.Calls, c)
+	}
+	for _, r := range results {
+		r.Slot = number(r.Slot)
+		delete(last, r.Slot)
+		p.Results = append(p.Results, r)
+	}
+	for slot := range len(slots) {
+		if at, ok := last[slot]; ok {
+			p.Calls[at].Free = append(p.Calls[at].Free, slot)
+		}
+	}
+	p.Slots = len(slots)
+	return p
+}
+
+// audit holds the checkpoint to what the graph uses: a tensor that nothing uses is an error.
+func (c *composer) audit() {
+	if c.req.Config != nil {
+		c.auditConfig()
+	}
+	if c.recipes == nil {
+		return
+	}
+	var unused []string
+	for _, name := range sortedKeys(c.recipes) {
+		if i, ok := c.tensorIndex[name]; !ok || i < 0 {
+			unused = append(unused, name)
+		}
+	}
+	if len(unused) == 0 {
+		return
+	}
+	at := c.model.Name.At
+	d := c.list.Errorf("unused-tensor", at, "%s of the checkpoint %s used by nothing: %s", count(len(unused), "tensor"), isAre(len(unused)), shorten(unused, 8))
+	for _, name := range unused[:min(3, len(unused))] {
+		d.Because(diag.Range{File: sourceFile(c.recipes[name])}, "%s %v %s", name, c.recipes[name].Shape, c.recipes[name].Dtype)
+	}
+	d.Helped("a view step drops what is not needed: - {drop: '%s'}", unused[0])
+}
+
+func isAre(n int) string {
+	if n == 1 {
+		return "is"
+	}
+	return "are"
+}
+
+func shorten(names []string, most int) string {
+	if len(names) <= most {
+		return strings.Join(names, ", ")
+	}
+	return fmt.Sprintf("%s … (%d more)", strings.Join(names[:most], ", "), len(names)-most)
+}
+
+func sourceFile(r *view.Recipe) string {
+	file := ""
+	r.Sources(func(t *header.Tensor) { file = t.File })
+	return file
+}

@@ -1,0 +1,253 @@
+package compose
+
+import (
+	"fmt"
+	"sort"
+
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/shape"
+	"github.com/graphrun/graphrun/weights/header"
+)
+
+// tensor gives the plan's index of a canonical tensor. Without a checkpoint each tensor is there, of the shape that is
+// asked of it first.
+func (c *composer) tensor(name string, at diag.Range) (int, bool) {
+	if i, ok := c.tensorIndex[name]; ok {
+		return i, i >= 0
+	}
+	if c.recipes == nil {
+		c.plan.Tensors = append(c.plan.Tensors, plan.Tensor{Name: name})
+		c.tensorIndex[name] = len(c.plan.Tensors) - 1
+		return c.tensorIndex[name], true
+	}
+	r := c.recipes[name]
+	if r == nil {
+		c.missingTensor(name, at)
+		c.tensorIndex[name] = -1
+		return -1, false
+	}
+	c.plan.Tensors = append(c.plan.Tensors, plan.Tensor{Name: name, Dtype: r.Dtype, Shape: r.Shape, Recipe: r})
+	c.tensorIndex[name] = len(c.plan.Tensors) - 1
+	return c.tensorIndex[name], true
+}
+
+// has tells whether the checkpoint, after the view, has a tensor.
+func (c *composer) has(name string) bool { return c.recipes[name] != nil }
+
+func (c *composer) missingTensor(name string, at diag.Range) {
+	names := make([]string, 0, len(c.recipes))
+	for n := range c.recipes {
+		names = append(names, n)
+	}
+	sort.Strings(names)
+	d := c.list.Errorf("missing-tensor", at, "no tensor of the checkpoint gives %s", name)
+	if near := diag.Nearest(name, names); near != "" {
+		d.Helped("the nearest that it has is %s", near)
+	}
+	for _, dropped := range c.viewDropped {
+		if dropped == name {
+			d.Helped("the view drops it")
+		}
+	}
+}
+
+// weightTensor holds a tensor to the shape that an operator wants.
+func (x *expansion) weightTensor(index int, want shape.Shape, like dtype.Dtype) (plan.Type, int, error) {
+	t := &x.c.plan.Tensors[index]
+	if t.Recipe == nil && t.Shape == nil {
+		dims, ok := want.Known()
+		if !ok {
+			return plan.Type{}, index, fmt.Errorf("the weight %s would have the shape %s, which is not known", t.Name, want)
+		}
+		t.Shape, t.Dtype = dims, x.c.defaultDtype(like)
+	}
+	have := shape.Of(t.Shape...)
+	if !have.Equal(want) {
+		return plan.Type{}, index, fmt.Errorf("the tensor %s is %s, where %s is wanted%s", t.Name, have, want, storedIn(*t))
+	}
+	return plan.Type{Dtype: t.Dtype, Shape: have}, index, nil
+}
+
+func storedIn(t plan.Tensor) string {
+	if t.Recipe == nil {
+		return ""
+	}
+	out := ""
+	t.Recipe.Sources(func(h *header.Tensor) {
+		if out == "" {
+			out = fmt.Sprintf(" (stored as %s %v in %s)", h.Stored, h.Shape, h.File)
+		}
+	})
+	return out
+}
+
+// defaultDtype is the dtype of a dense weight where no tensors are known: the config's.
+func (c *composer) defaultDtype(like dtype.Dtype) dtype.Dtype {
+	if c.req.Config == nil {
+		return like
+	}
+	for _, values := range []map[string]any{c.req.Config.Values, dictOf(c.req.Config.Values["text_config"])} {
+		for _, key := range []string{"torch_dtype", "dtype"} {
+			if s, ok := values[key].(string); ok {
+				if d, ok := dtype.Parse(s); ok {
+					return d
+				}
+			}
+		}
+	}
+	return like
+}
+
+func dictOf(v any) map[string]any { m, _ := v.(map[string]any); return m }
+
+// declaredWeight is a weight that is used as a plain operand.
+func (x *expansion) declaredWeight(d *weightDecl, at diag.Range) *result {
+	c := x.c
+	if d.spec.When != nil {
+		is, ok := d.at.truth(d.spec.When)
+		if !ok {
+			return nil
+		}
+		if !is {
+			return &result{none: true}
+		}
+	}
+	if d.spec.Optional && c.recipes != nil && !c.has(d.path) {
+		return &result{none: true}
+	}
+	index, ok := c.tensor(d.path, at)
+	if !ok {
+		return nil
+	}
+	dims, ok := d.at.dims(d.spec.Dims)
+	if !ok {
+		return nil
+	}
+	like := c.activation
+	if d.spec.Dtype != nil {
+		want, ok := dtype.Parse(d.spec.Dtype.Text)
+		if !ok {
+			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text)
+			return nil
+		}
+		like = want
+		if t := c.plan.Tensors[index]; t.Recipe != nil && t.Dtype != want {
+			c.list.Errorf("dtype-mismatch", d.spec.Dtype.At, "the tensor %s is %s, declared %s%s", t.Name, t.Dtype, want, storedIn(t))
+			return nil
+		}
+	}
+	t, index, err := x.weightTensor(index, dims, like)
+	if err != nil {
+		c.list.Errorf("shape-mismatch", d.spec.Name.At, "%v", err).In(d.at.prefix)
+		return nil
+	}
+	return &result{operand: plan.Operand{Kind: plan.FromTensor, Index: index, Type: t}, typ: t}
+}
+
+// stateOf finds a state by its name in scope.
+func (x *expansion) stateOf(p place, w syntax.Word) (int, *plan.State) {
+	d := p.state(w.Text)
+	if d == nil {
+		var names []string
+		for f := p.frame; f != nil; f = f.outer {
+			for n := range f.states {
+				names = append(names, n)
+			}
+		}
+		e := x.c.list.Errorf("unknown-state", w.At, "%s is not a state here", w.Text).In(p.prefix)
+		helpNames(e, w.Text, names, "states")
+		return -1, nil
+	}
+	index := x.c.stateIndex(x, d, w.At)
+	if index < 0 {
+		return -1, nil
+	}
+	return index, &x.c.plan.States[index]
+}
+
+func (x *expansion) stateOperand(d *stateDecl) *result {
+	index := x.c.stateIndex(x, d, d.spec.Name.At)
+	if index < 0 {
+		return nil
+	}
+	return &result{operand: plan.Operand{Kind: plan.FromState, Index: index}}
+}
+
+// stateIndex gives the plan's state of a declaration; two declarations of one path must agree.
+func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
+	if d.spec == nil {
+		c.list.Errorf("unknown-state", at, "the state at %s is mapped, but the block does not declare it", d.path)
+		return -1
+	}
+	kind := c.reg.State(d.spec.Kind.Text)
+	if kind == nil {
+		c.list.Errorf("unknown-state", d.spec.Kind.At, "there is no kind of state %s", d.spec.Kind.Text)
+		return -1
+	}
+	decl := plan.State{Path: d.path, Kind: kind.Name, Dtype: c.activation, At: d.spec.Name.At}
+	if d.spec.Kind.Text == "array" {
+		dims, ok := d.at.dims(d.spec.Dims)
+		if !ok {
+			return -1
+		}
+		decl.Args = append(decl.Args, plan.Arg{Name: kind.Fields[0].Name, Value: plan.Value{Kind: plan.Dims, Dims: dims}})
+	} else {
+		fake := &syntax.Call{Callee: d.spec.Name}
+		for _, f := range d.spec.Fields {
+			known := false
+			for _, k := range kind.Fields {
+				known = known || k.Name == f.Name.Text
+			}
+			if !known {
+				e := c.list.Errorf("unknown-key", f.Name.At, "a %s has no field %s", kind.Name, f.Name.Text)
+				helpNames(e, f.Name.Text, paramNames(kind.Fields), "fields")
+				return -1
+			}
+		}
+		args, ok := x.params(d.at, kind.Fields, d.spec.Fields, "the state "+d.spec.Name.Text, fake)
+		if !ok {
+			return -1
+		}
+		decl.Args = args
+	}
+	if d.spec.Dtype != nil {
+		want, ok := dtype.Parse(d.spec.Dtype.Text)
+		if !ok {
+			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text)
+			return -1
+		}
+		decl.Dtype = want
+	}
+	if i, ok := c.states[d.path]; ok {
+		first := c.plan.States[i]
+		if first.Kind != decl.Kind || !sameArgs(first.Args, decl.Args) {
+			c.list.Errorf("state-mismatch", d.spec.Name.At, "the state %s is declared in two ways: %s and %s", d.path, show(first), show(decl)).Because(first.At, "first here")
+			return -1
+		}
+		return i
+	}
+	c.plan.States = append(c.plan.States, decl)
+	c.states[d.path] = len(c.plan.States) - 1
+	return c.states[d.path]
+}
+
+func (c *composer) stateDtype(path string, d dtype.Dtype) {
+	if i, ok := c.states[path]; ok {
+		c.plan.States[i].Dtype = d
+	}
+}
+
+func sameArgs(a, b plan.Args) bool { return showArgs(a) == showArgs(b) }
+
+func show(s plan.State) string { return s.Kind + " " + showArgs(s.Args) }
+
+func showArgs(a plan.Args) string {
+	b, err := a.MarshalJSON()
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}

@@ -1,0 +1,334 @@
+package compose
+
+import (
+	"fmt"
+	"strconv"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/graphrun/graphrun/compose/expr"
+	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/weights/view"
+)
+
+// viewScope evaluates a step's expressions: the model's lets, and what is known of a match.
+type viewScope struct {
+	place
+	facts map[string]expr.Value
+}
+
+func (s viewScope) TypeOf(name string) (*expr.Type, bool) {
+	if v, ok := s.facts[name]; ok {
+		return v.Type, true
+	}
+	return s.place.TypeOf(name)
+}
+
+func (s viewScope) ValueOf(name string) (expr.Value, error) {
+	if v, ok := s.facts[name]; ok {
+		return v, nil
+	}
+	return s.place.ValueOf(name)
+}
+
+func (s viewScope) Names() []string { return append(sortedKeys(s.facts), s.place.Names()...) }
+
+// root is the place that a model's view and text entry begin from: its parameters and lets.
+func (c *composer) root(x *expansion, doc *syntax.Document) (place, bool) {
+	p := place{newFrame(x, doc, nil, ""), nil}
+	good := true
+	for i := range doc.Params {
+		good = x.blockDefault(p, &doc.Params[i], &syntax.Call{Callee: doc.Name}) && good
+	}
+	return p, p.declareLets(doc.Let) && good
+}
+
+// applyView makes the canonical tensors of the checkpoint's.
+func (c *composer) applyView(doc *syntax.Document) bool {
+	c.reset()
+	p, ok := c.root(&expansion{c: c}, doc)
+	if !ok {
+		return false
+	}
+	b := &viewBuilder{c: c, scope: viewScope{p, nil}}
+	for i := range doc.View {
+		b.step(&doc.View[i])
+	}
+	if b.failed {
+		return false
+	}
+	if c.req.Checkpoint == nil {
+		return true
+	}
+	if m := c.quant.Method; m != "" && c.quant.Default == nil && len(c.quant.ByPath) == 0 {
+		c.list.Errorf("quantization", diag.Range{File: c.req.Checkpoint.Config.Path}, "the weights are quantised by the method %q, which MLX's modes cannot stand for", m).
+			Helped("convert the checkpoint with a tool that writes MLX's quantization table")
+		return false
+	}
+	result, errs := view.Apply(c.req.Checkpoint.Tensors, c.quant, b.steps)
+	for _, e := range errs {
+		at := doc.View[e.Step].At
+		if k := doc.View[e.Step].Key(e.Field); k != nil && k.Value != nil {
+			at = k.Value.At()
+		} else if e.Field == "when" && doc.View[e.Step].When != nil {
+			at = doc.View[e.Step].When.At()
+		}
+		c.list.Errorf("view", at, "%s: %v", e.Tensor, e.Err)
+	}
+	if len(errs) > 0 {
+		return false
+	}
+	c.recipes, c.quant = result.Tensors, result.Quantization
+	c.aside = map[string]bool{}
+	for _, d := range result.Dropped {
+		c.viewDropped = append(c.viewDropped, d.Name)
+	}
+	return true
+}
+
+// viewBuilder makes typed steps of a view's documents.
+type viewBuilder struct {
+	c      *composer
+	scope  viewScope
+	steps  []view.Step
+	failed bool
+}
+
+func (b *viewBuilder) fail(at diag.Range, format string, args ...any) {
+	b.failed = true
+	b.c.list.Errorf("view", at, format, args...)
+}
+
+func (b *viewBuilder) pattern(w syntax.Word) *pattern.Pattern {
+	p, err := pattern.Compile(w.Text)
+	if err != nil {
+		at := w.At
+		message := err.Error()
+		if pe, ok := err.(*pattern.Error); ok {
+			at.Col += pe.Column - 1
+			at.EndCol = at.Col + 1
+			message = pe.Message
+		}
+		b.failed = true
+		b.c.list.Errorf("bad-pattern", at, "%s", message)
+		return nil
+	}
+	return p
+}
+
+func (b *viewBuilder) step(s *syntax.ViewStep) {
+	if s.Verb.Text == "derive" || s.Verb.Text == "view" {
+		b.fail(s.Verb.At, "the view step %s is not there in this version", s.Verb.Text)
+		return
+	}
+	var from []*pattern.Pattern
+	for _, w := range s.Patterns {
+		if p := b.pattern(w); p != nil {
+			from = append(from, p)
+		}
+	}
+	if len(from) == 0 {
+		b.failed = true
+		return
+	}
+	var when view.When
+	if s.When != nil {
+		when = func(m view.Match) (bool, error) {
+			v, err := b.evalFor(s.When, m)
+			if err != nil {
+				return false, err
+			}
+			t, ok := v.Bool()
+			if !ok {
+				return false, fmt.Errorf("the condition is a %s", expr.TypeName(v.Type))
+			}
+			return t, nil
+		}
+	}
+	to := func(key string) string {
+		k := s.Key(key)
+		if k == nil || k.Value == nil || k.Value.Node.Kind != yaml.ScalarNode {
+			b.fail(s.Verb.At, "the step %s has a key %s", s.Verb.Text, key)
+			return ""
+		}
+		if key == "to" {
+			for _, p := range from {
+				if err := p.CheckTarget(k.Value.Node.Value); err != nil {
+					b.fail(k.Value.At(), "%v", err)
+				}
+			}
+		}
+		return k.Value.Node.Value
+	}
+	axis := func() int {
+		k := s.Key("axis")
+		if k == nil || k.Value == nil {
+			b.fail(s.Verb.At, "the step %s has a key axis", s.Verb.Text)
+			return 0
+		}
+		n, ok := b.scope.integer(k.Value, "axis")
+		b.failed = b.failed || !ok
+		return n
+	}
+	switch s.Verb.Text {
+	case "drop":
+		as := ""
+		if s.Key("as") != nil {
+			as = to("as")
+		}
+		b.steps = append(b.steps, view.Drop{From: from, As: as, When: when})
+	case "rename":
+		b.steps = append(b.steps, view.Rename{From: from, To: to("to"), When: when})
+	case "stack":
+		b.steps = append(b.steps, view.Stack{From: from, Over: to("over"), To: to("to"), When: when})
+	case "join":
+		b.steps = append(b.steps, view.Join{From: from, Axis: axis(), To: to("to"), When: when})
+	case "each":
+		b.steps = append(b.steps, view.Each{From: from, Do: b.changes(s), When: when})
+	case "split":
+		step := view.Split{From: from, Axis: axis(), When: when}
+		if k := s.Key("sizes"); k != nil {
+			step.Sizes = b.ints(k.Value)
+		}
+		if k := s.Key("interleave"); k != nil && k.Value != nil {
+			v, ok := b.scope.eval(k.Value)
+			b.failed = b.failed || !ok
+			step.Interleave, _ = v.Bool()
+		}
+		if k := s.Key("into"); k != nil {
+			for _, e := range listItems(k.Value) {
+				step.Into = append(step.Into, e.Node.Value)
+			}
+		}
+		if len(step.Into) < 2 {
+			b.fail(s.Verb.At, "the step split has a key into: a list of two or more names")
+		}
+		b.steps = append(b.steps, step)
+	}
+}
+
+// evalFor evaluates an expression for a match: name, shape, dtype and captures as that step sees them.
+func (b *viewBuilder) evalFor(e *syntax.Expr, m view.Match) (expr.Value, error) {
+	return b.nodeFor(e.File, e.Node, m)
+}
+
+func (b *viewBuilder) nodeFor(file *source.File, n *yaml.Node, m view.Match) (expr.Value, error) {
+	if v, is, bad := literal(n); is {
+		if bad != "" {
+			return v, fmt.Errorf("%s", bad)
+		}
+		return v, nil
+	}
+	facts := map[string]expr.Value{"name": expr.Of(m.Name), "shape": expr.Of(m.Shape), "dtype": expr.Of(m.Dtype.String())}
+	for k, v := range m.Named {
+		facts[k] = expr.Of(v)
+		if n, err := strconv.Atoi(v); err == nil {
+			facts[k] = expr.Of(n)
+		}
+	}
+	v, err := b.c.ex.Eval(n.Value, viewScope{b.scope.place, facts})
+	if err != nil {
+		return v, err
+	}
+	return v, nil
+}
+
+// ints are numbers that may hang on the match.
+func (b *viewBuilder) ints(e *syntax.Expr) view.Ints {
+	if e == nil {
+		return nil
+	}
+	return func(m view.Match) ([]int, error) {
+		items := listItems(e)
+		if items == nil {
+			items = []*syntax.Expr{e}
+		}
+		var out []int
+		for _, item := range items {
+			v, err := b.evalFor(item, m)
+			if err != nil {
+				return nil, err
+			}
+			n, ok := v.Int()
+			if !ok {
+				return nil, fmt.Errorf("%s is no int", v.Show())
+			}
+			out = append(out, int(n))
+		}
+		return out, nil
+	}
+}
+
+func (b *viewBuilder) floats(e *syntax.Expr) view.Floats {
+	return func(m view.Match) ([]float64, error) {
+		items := listItems(e)
+		if items == nil {
+			items = []*syntax.Expr{e}
+		}
+		var out []float64
+		for _, item := range items {
+			v, err := b.evalFor(item, m)
+			if err != nil {
+				return nil, err
+			}
+			f, ok := v.Number()
+			if !ok {
+				return nil, fmt.Errorf("%s is no number", v.Show())
+			}
+			out = append(out, f)
+		}
+		return out, nil
+	}
+}
+
+// changes are the verbs of `each … do`.
+func (b *viewBuilder) changes(s *syntax.ViewStep) []view.Change {
+	k := s.Key("do")
+	if k == nil || k.Value == nil {
+		b.fail(s.Verb.At, "the step each has a key do: a list of changes")
+		return nil
+	}
+	var out []view.Change
+	for _, item := range listItems(k.Value) {
+		n := item.Node
+		if n.Kind != yaml.MappingNode || len(n.Content) != 2 {
+			b.fail(item.At(), "a change is one {verb: value}")
+			continue
+		}
+		verb, value := n.Content[0].Value, &syntax.Expr{Node: source.Deref(n.Content[1]), File: item.File}
+		switch verb {
+		case "add":
+			out = append(out, view.NewAdd(b.floats(value)))
+		case "multiply":
+			out = append(out, view.NewMultiply(b.floats(value)))
+		case "clip":
+			out = append(out, view.NewClip(b.floats(value)))
+		case "reshape":
+			out = append(out, view.NewReshape(b.ints(value)))
+		case "transpose":
+			out = append(out, view.NewTranspose(b.ints(value)))
+		case "moveaxis":
+			out = append(out, view.NewMoveaxis(b.ints(value)))
+		case "astype", "view":
+			d, ok := dtype.Parse(value.Node.Value)
+			if !ok {
+				b.fail(value.At(), "%s is no dtype", value.Node.Value)
+				continue
+			}
+			if verb == "astype" {
+				out = append(out, view.NewAstype(d))
+			} else {
+				out = append(out, view.NewView(d))
+			}
+		default:
+			d := b.c.list.Errorf("view", item.At(), "each cannot %s", verb)
+			helpNames(d, verb, []string{"add", "multiply", "clip", "astype", "moveaxis", "transpose", "reshape", "view"}, "it can")
+			b.failed = true
+		}
+	}
+	return out
+}
