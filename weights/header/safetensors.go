@@ -101,6 +101,9 @@ func (p *safetensors) member(name string, at Place) error {
 
 func (p *safetensors) readMetadata() error {
 	p.metadata = map[string]string{}
+	if p.json.peek() == 'n' { // MLX writes null where it is given no metadata
+		return p.json.word("null")
+	}
 	room := maxMetadata
 	return p.json.Object(func(key string, at Place) error {
 		if _, twice := p.metadata[key]; twice {
