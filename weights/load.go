@@ -172,11 +172,11 @@ func (l *loader) read(ctx context.Context) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, group := errgroup.WithContext(ctx)
 	g.SetLimit(workers)
 	for _, j := range l.jobs {
 		for from, step := 0, j.step(); from < len(j.stored); from += step {
-			if ctx.Err() != nil {
+			if group.Err() != nil {
 				break
 			}
 			to := min(len(j.stored), from+step)
@@ -187,14 +187,14 @@ func (l *loader) read(ctx context.Context) error {
 				if n := done.Add(int64(to - from)); l.options.Progress != nil {
 					l.options.Progress(n, total.Load())
 				}
-				return ctx.Err()
+				return group.Err()
 			})
 		}
 	}
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return context.Cause(ctx)
+	return ctx.Err()
 }
 
 // step is the size of a job's pieces: large enough to be worth a goroutine, small enough to share and to show progress.
