@@ -83,17 +83,17 @@ def without(config, *keys):
 
 # --------------------------------------------------------------------------------------------------------- cases
 
-LONG = ("p7", "p33", "p300")
+# Past the cache's step of 256: p245 meets it in the chunk, p250 while decoding, p300 in the prefill.
+LONG = ("p7", "p245", "p250", "p300")
 
 ARCHITECTURES = [
-    Case("llama-bf16", "grouped-query attention, tied head, head_dim other than hidden/heads; cache past 256", LLAMA,
-         prompts=LONG, sampled=True),
+    Case("llama-bf16", "grouped-query attention, tied head, head_dim other than hidden/heads", LLAMA, sampled=True),
     Case("llama-q4", "the same, 4-bit affine, group 64; embedding and tied head quantised", LLAMA,
-         quantisation=Quantisation(), prompts=LONG, sampled=True),
+         quantisation=Quantisation(), sampled=True),
     Case("qwen2-bf16", "bias on q, k and v only", QWEN2),
-    Case("qwen2-q4", "the same, 4-bit", QWEN2, quantisation=Quantisation(), prompts=LONG),
+    Case("qwen2-q4", "the same, 4-bit", QWEN2, quantisation=Quantisation()),
     Case("qwen3-bf16", "q and k norms, untied head", QWEN3),
-    Case("qwen3-q4", "the same, 4-bit; head quantised", QWEN3, quantisation=Quantisation(), prompts=LONG, sampled=True),
+    Case("qwen3-q4", "the same, 4-bit; head quantised", QWEN3, quantisation=Quantisation(), sampled=True),
     Case("qwen2-untied-q4", "untied quantised head", QWEN2 | dict(tie_word_embeddings=False),
          quantisation=Quantisation()),
     Case("qwen2-yarn-bf16", "yarn scaling under the older key `type`", QWEN2 | dict(
@@ -106,6 +106,10 @@ ARCHITECTURES = [
 ]
 
 LLAMAS = [
+    Case("llama-long-bf16", "prompts that end on every side of the cache's step of 256", SMALL, prompts=LONG),
+    Case("llama-long-q4", "the same, 4-bit", SMALL, quantisation=Quantisation(), prompts=LONG),
+    Case("llama-long-sliding-bf16", "window of 16 over a long prompt, chunked and whole", SMALL | dict(
+        sliding_window=16, layer_types=["sliding_attention", "full_attention"]), prompts=LONG),
     Case("llama-f16", "float16 throughout", SMALL, dtype="float16"),
     Case("llama-f32", "float32 throughout: products through BLAS", SMALL, dtype="float32"),
     Case("llama-f16-q4", "float16 scales", SMALL, dtype="float16", quantisation=Quantisation()),
@@ -121,7 +125,7 @@ LLAMAS = [
          quantisation=Quantisation()),
     Case("llama-bias-llama3-bf16", "bias on every projection, untied, llama3 scaling", SMALL | dict(
         tie_word_embeddings=False, attention_bias=True, mlp_bias=True, rope_theta=500000.0,
-        max_position_embeddings=131072, rope_scaling=LLAMA3_SCALING), prompts=LONG),
+        max_position_embeddings=131072, rope_scaling=LLAMA3_SCALING), prompts=("p7", "p33", "p300")),
     Case("llama-bias-q4", "additive bias beside quantised weights", SMALL | dict(attention_bias=True, mlp_bias=True),
          quantisation=Quantisation()),
     Case("llama-linear-bf16", "linear scaling", SMALL | dict(rope_scaling=dict(type="linear", factor=4.0))),
@@ -136,7 +140,7 @@ LLAMAS = [
         max_position_embeddings=16, rope_scaling=dict(type="dynamic", factor=2.0))),
     Case("llama-traditional-bf16", "rotary pairs (2i, 2i+1)", SMALL | dict(rope_traditional=True)),
     Case("llama-sliding-bf16", "sliding and full layers, window 16: masks and rotating caches that wrap", LLAMA | dict(
-        sliding_window=16, layer_types=["sliding_attention", "full_attention"] * 2), prompts=LONG),
+        sliding_window=16, layer_types=["sliding_attention", "full_attention"] * 2)),
     Case("llama-sliding-first-q4", "first layer full, the rest sliding, 4-bit", LLAMA | dict(
         sliding_window=16, layer_types=["full_attention"] + ["sliding_attention"] * 3), quantisation=Quantisation()),
     Case("llama-shards-bf16", "model.safetensors.index.json and three shards", SMALL, shards=3),
@@ -144,13 +148,14 @@ LLAMAS = [
 
 
 def grid():
-    """Every bit width with every group size, affine; then the three float modes."""
+    """Every bit width with every group size, affine; then the three float modes. One layer: there are many."""
+    wide = WIDE | dict(num_hidden_layers=1)
     for bits in (2, 3, 4, 5, 6, 8):
         for group in (32, 64, 128):
-            yield Case(f"llama-q{bits}-g{group}", f"{bits}-bit affine, group {group}, embedding and head included", WIDE,
+            yield Case(f"llama-q{bits}-g{group}", f"{bits}-bit affine, group {group}, embedding and head included", wide,
                        quantisation=Quantisation(bits, group))
     for mode, bits, group in (("mxfp4", 4, 32), ("mxfp8", 8, 32), ("nvfp4", 4, 16)):
-        yield Case(f"llama-{mode}", f"mode {mode}, embedding and tied head included", WIDE,
+        yield Case(f"llama-{mode}", f"mode {mode}, embedding and tied head included", wide,
                    quantisation=Quantisation(bits, group, mode))
 
 

@@ -12,7 +12,7 @@ from checkpoint import generator
 
 DECODE_STEPS = 8
 CHUNK = 5
-LENGTHS = {"p7": 7, "p33": 33, "p300": 300}
+LENGTHS = {"p7": 7, "p33": 33, "p245": 245, "p250": 250, "p300": 300}
 SAMPLING = dict(temp=0.8, top_p=0.95, min_p=0.02, top_k=40)
 PENALTIES = dict(repetition_penalty=1.3, repetition_context_size=20)
 SAMPLING_SEED = 7
