@@ -111,6 +111,7 @@ func forward(t *testing.T, s *engine.Session, tokens ...[]int32) engine.Tensor {
 type manifest struct {
 	Cases map[string]struct {
 		Kind        string   `json:"kind"`
+		Source      string   `json:"source"`
 		F32Products bool     `json:"f32_products"`
 		Prompts     []string `json:"prompts"`
 		Sampled     bool     `json:"sampled"`
@@ -215,4 +216,26 @@ func compareBatch(t *testing.T, e *engine.Engine, want map[string]engine.Tensor)
 // inner drops a first dim of one.
 func inner(x engine.Tensor) engine.Tensor {
 	return engine.Tensor{Dtype: x.Dtype, Shape: x.Shape[1:], Data: x.Data}
+}
+
+// TestRealCheckpoint compares SmolLM2 with mlx-lm, both from the folder that the oracle converted for mlx-lm and from
+// the GGUF file itself: its prompt in one forward, 16 decode steps, a second chunk, and greedy generation.
+func TestRealCheckpoint(t *testing.T) {
+	m := readManifest(t)
+	for name, c := range m.Cases {
+		if c.Kind != "checkpoint" {
+			continue
+		}
+		dir := filepath.Join(oracleDir, name)
+		want := saved(t, filepath.Join(dir, "expected.safetensors"))
+		for _, path := range []string{dir, filepath.Join("../.deps/checkpoints", c.Source)} {
+			t.Run(filepath.Base(path), func(t *testing.T) {
+				if _, err := os.Stat(path); err != nil {
+					t.Skipf("%v: run `tools/checkpoint.sh`", err)
+				}
+				t.Logf("%d values equal", comparePrompt(t, open(t, path), want, "chat"))
+			})
+		}
+	}
+	require.NoError(t, mlx.ClearCache())
 }
