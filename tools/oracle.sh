@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes .oracle/: checkpoints and the numbers mlx-lm computes for them (tools/oracle/README.md).
-# usage: tools/oracle.sh [--force] [PATTERN …]    PATTERN: a case's name, * and ? allowed; none: all
+# usage: tools/oracle.sh [--force] [PATTERN …]    PATTERN: a case's name, * and ? allowed; none: those in MODELS, or all
 # PYTHON names the interpreter (3.10 or later) that the virtual environment is made with.
 set -eu
 
@@ -20,4 +20,4 @@ if [ -n "$openblas" ]; then
     export LD_PRELOAD
 fi
 exec "$root/.deps/oracle-venv/bin/python" -B "$root/tools/oracle/make.py" \
-    --out "$root/.oracle" --checkpoint "$checkpoint" --models "$*" $force
+    --out "$root/.oracle" --checkpoint "$checkpoint" --models "${*:-${MODELS:-}}" $force
