@@ -14,6 +14,9 @@ import (
 	"github.com/graphrun/graphrun/shape"
 )
 
+// execute runs a call whose types are inferred, where the build has MLX, and holds MLX's shapes and dtypes to them.
+var execute func(t *testing.T, op *registry.Operator, inf *registry.Infer, types []plan.Type)
+
 // inferCase is one call: inputs as "bfloat16[B, T, 64]", "" for one that is not given, or a number.
 type inferCase struct {
 	name  string
@@ -47,6 +50,9 @@ func runInfer(t *testing.T, cases []inferCase) {
 			require.Equal(t, c.want, strings.Join(texts, "; "))
 			if op.Outputs != nil {
 				require.Len(t, types, len(op.Outputs))
+			}
+			if execute != nil {
+				execute(t, op, inf, types)
 			}
 		})
 	}

@@ -36,7 +36,7 @@ func norms() []*registry.Operator {
 		{
 			Name: "layer_norm",
 			Doc: "Layer norm over the last axis, then a gain and a shift where given. x [.., D] floating, weight and bias [D]; " +
-				"y [.., D] in the promoted dtype. (x - mean) * rsqrt(var + eps) in float32 (MLX fast.layer_norm; Ba et al. 2016).",
+				"y [.., D] in the promoted dtype, x's own without a weight. (x - mean) * rsqrt(var + eps) in float32 (MLX fast.layer_norm; Ba et al. 2016).",
 			Inputs:  []registry.Input{value("x", "[.., D]"), optionalWeight("weight", "gain [D]"), optionalWeight("bias", "shift [D]")},
 			Outputs: []string{"y"},
 			Params:  []registry.Param{epsParam()},
@@ -90,7 +90,9 @@ func normed(c *registry.Infer) (plan.Type, dtype.Dtype, error) {
 		if err != nil {
 			return t, 0, err
 		}
-		d = dtype.Promote(d, w.Dtype)
+		if c.In(1).Given { // MLX: a bias alone does not promote
+			d = dtype.Promote(d, w.Dtype)
+		}
 	}
 	return t, d, nil
 }
