@@ -9,10 +9,10 @@ import (
 )
 
 // MaxConfig is the size limit of config.json and its like, in bytes.
-const MaxConfig = 16 << 20
+const MaxConfig = 8 << 20
 
 // configBudget bounds what such a file's values may take in memory, roughly.
-const configBudget = 24 << 20
+const configBudget = 16 << 20
 
 // Config is a JSON file of settings, or what a GGUF file's metadata makes of it.
 type Config struct {

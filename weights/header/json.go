@@ -33,6 +33,8 @@ type jsonReader struct {
 	python    bool  // NaN, Infinity and -Infinity are numbers, as Python writes them
 	budget    int64 // bytes of strings and values that Value may still make
 	eof       bool
+	scratch   []byte
+	words     map[string]string
 	failed    error // of src, other than its end
 }
 
@@ -149,7 +151,7 @@ func (j *jsonReader) Object(f func(key string, at Place) error) error {
 	for {
 		j.peek()
 		at := j.place()
-		key, err := j.String(4096)
+		key, err := j.Word(4096)
 		if err != nil {
 			return err
 		}
@@ -214,17 +216,37 @@ func (j *jsonReader) End() error {
 
 // String takes a string of at most most bytes.
 func (j *jsonReader) String(most int) (string, error) {
-	out, err := j.text(most, true)
-	return string(out), err
+	b, err := j.text(most, true)
+	return string(b), err
 }
 
+// Word takes a string that is likely one of a few short ones, which are then one string in memory.
+func (j *jsonReader) Word(most int) (string, error) {
+	const short, few = 16, 64
+	b, err := j.text(most, true)
+	if err != nil || len(b) > short {
+		return string(b), err
+	}
+	if s, ok := j.words[string(b)]; ok {
+		return s, nil
+	}
+	s := string(b)
+	if j.words == nil {
+		j.words = map[string]string{}
+	}
+	if len(j.words) < few {
+		j.words[s] = s
+	}
+	return s, nil
+}
+
+// text takes a string; what it gives is good until the next call. Unless keep, it only looks at it.
 func (j *jsonReader) text(most int, keep bool) ([]byte, error) {
 	if err := j.expect('"', "a string"); err != nil {
 		return nil, err
 	}
 	start := j.place()
-	var out []byte
-	size := 0
+	out, size := j.scratch[:0], 0
 	add := func(b []byte) bool {
 		if size += len(b); keep {
 			out = append(out, b...)
@@ -232,20 +254,29 @@ func (j *jsonReader) text(most int, keep bool) ([]byte, error) {
 		return size <= most
 	}
 	for j.fill() {
-		from := j.pos
-		for j.pos < j.end && j.buf[j.pos] >= 0x20 && j.buf[j.pos] != '"' && j.buf[j.pos] != '\\' {
-			j.pos++
+		window := j.buf[j.pos:j.end]
+		n := plain(window)
+		ends := n < len(window) && window[n] == '"'
+		if ends && size == 0 && n <= most { // the whole string lies in the window
+			if j.pos += n + 1; keep && !utf8.Valid(window[:n]) {
+				return nil, j.errorAt(start, "a string that is not UTF-8")
+			}
+			return window[:n], nil
 		}
-		if !add(j.buf[from:j.pos]) {
+		j.pos += n
+		if !add(window[:n]) {
 			return nil, j.errorAt(start, "a string of more than %d bytes", most)
 		}
-		if j.pos == j.end {
+		if n == len(window) {
 			continue
 		}
 		switch c := j.next(); c {
 		case '"':
 			if keep && !utf8.Valid(out) {
 				return nil, j.errorAt(start, "a string that is not UTF-8")
+			}
+			if cap(out) <= 1<<16 {
+				j.scratch = out
 			}
 			return out, nil
 		case '\\':
@@ -263,6 +294,16 @@ func (j *jsonReader) text(most int, keep bool) ([]byte, error) {
 		}
 	}
 	return nil, j.errorAt(start, "a string that never ends")
+}
+
+// plain counts the bytes before the first quote, backslash or control character.
+func plain(b []byte) int {
+	for i, c := range b {
+		if c < 0x20 || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(b)
 }
 
 func (j *jsonReader) escape(b []byte) ([]byte, error) {

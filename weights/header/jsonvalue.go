@@ -81,6 +81,16 @@ func numberForm(s []byte) (whole, ok bool) {
 // Count takes an integer from 0 to 2^62.
 func (j *jsonReader) Count() (int64, error) {
 	j.peek()
+	// Most are short and lie in the window.
+	if n, i := int64(0), j.pos; i+19 < j.end && j.buf[i] != '0' {
+		for ; '0' <= j.buf[i] && j.buf[i] <= '9' && i < j.pos+18; i++ {
+			n = 10*n + int64(j.buf[i]-'0')
+		}
+		if c := j.buf[i]; i > j.pos && (c == ',' || c == ']') {
+			j.pos = i
+			return n, nil
+		}
+	}
 	at := j.place()
 	v, err := j.Number()
 	if err != nil {

@@ -89,6 +89,12 @@ func InferQuant(weight, scales []int, scalesType dtype.Dtype, inputs int) (Quant
 	return Quant{}, fmt.Errorf("no mode has uint8 scales with %d bits and group %d", q.Bits, q.GroupSize)
 }
 
+// ReadQuantization reads the table of a config alone, where no checkpoint is opened.
+func ReadQuantization(c *Config) (Quantization, error) {
+	q, _, err := readQuantization(c)
+	return q, err
+}
+
 // readQuantization reads the table of a config: `quantization`, else `quantization_config` (also of text_config).
 func readQuantization(c *Config) (q Quantization, warnings []string, err error) {
 	if v, ok := c.Values["quantization"]; ok && v != nil {

@@ -56,22 +56,25 @@ func parseSafetensors(path string, r io.ReaderAt, size int64) ([]Tensor, map[str
 		}
 		return nil, nil, err
 	}
-	if err := layOut(p.tensors, p.data, size, "data", true, 1); err != nil {
+	tensors := slices.Concat(p.blocks...)
+	if err := layOut(tensors, p.data, size, "data", true, 1); err != nil {
 		return nil, nil, err
 	}
-	return p.tensors, p.metadata, sortByName(p.tensors)
+	return tensors, p.metadata, sortByName(tensors)
 }
 
 type safetensors struct {
 	path     string
 	json     *jsonReader
 	data     int64 // offset in the file of the tensors' bytes
-	tensors  []Tensor
+	count    int
+	blocks   [][]Tensor
 	dims     []int // shapes of many tensors, so that a tensor needs no allocation of its own
 	names    int
 	metadata map[string]string
 }
 
+// member reads a tensor, or the metadata.
 func (p *safetensors) member(name string, at Place) error {
 	if name == "__metadata__" {
 		if p.metadata != nil {
@@ -79,7 +82,7 @@ func (p *safetensors) member(name string, at Place) error {
 		}
 		return p.readMetadata()
 	}
-	if len(p.tensors) == MaxTensors {
+	if p.count++; p.count > MaxTensors {
 		return p.json.errorAt(at, "more than %d tensors in one file", MaxTensors)
 	}
 	if p.names += len(name); len(name) > MaxName || p.names > maxNames {
@@ -95,7 +98,12 @@ func (p *safetensors) member(name string, at Place) error {
 		}
 		return fmt.Errorf("tensor %s: %w", clip(name), err)
 	}
-	p.tensors = append(p.tensors, t)
+	const block = 1024
+	if p.count%block == 1 {
+		p.blocks = append(p.blocks, make([]Tensor, 0, block))
+	}
+	last := &p.blocks[len(p.blocks)-1]
+	*last = append(*last, t)
 	return nil
 }
 
@@ -132,7 +140,7 @@ func (p *safetensors) tensor(t *Tensor) error {
 		switch key {
 		case "dtype":
 			bit = hasType
-			stored, err = p.json.String(64)
+			stored, err = p.json.Word(64)
 		case "shape":
 			bit = hasShape
 			t.Shape, err = p.shape()
