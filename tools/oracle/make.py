@@ -13,6 +13,7 @@ import contextlib
 import multiprocessing
 import os
 import pathlib
+import shutil
 import sys
 import time
 
@@ -104,6 +105,8 @@ def main():
     manifest_path = args.out / "manifest.json"
     manifest = store.read_json(manifest_path) or {}
     if manifest.get("stamp") != stamp:
+        for name in [*CASES, *EXTRA]:  # of other scripts, versions or processor: nobody must read them as current
+            shutil.rmtree(args.out / name, ignore_errors=True)
         manifest = {"stamp": stamp, "environment": env, "cases": {}}
     done = manifest["cases"]
     wanted = select([*CASES, *EXTRA], args.models.replace(",", " ").split())

@@ -34,6 +34,15 @@ def tokenizer(meta):
     return tok
 
 
+def write_tokenizer(tok, meta, folder):
+    """tokenizer.json and tokenizer_config.json, so that mlx-lm opens the folder as any other."""
+    tok.save(str(folder / "tokenizer.json"))
+    token = lambda key: meta["tokenizer.ggml.tokens"][meta[f"tokenizer.ggml.{key}_token_id"].item()]
+    store.write_json(folder / "tokenizer_config.json", {
+        "tokenizer_class": "PreTrainedTokenizerFast", "chat_template": meta["tokenizer.chat_template"],
+        "bos_token": token("bos"), "eos_token": token("eos"), "clean_up_tokenization_spaces": False})
+
+
 def chat(meta, question):
     template = Environment().from_string(meta["tokenizer.chat_template"])
     return template.render(messages=[{"role": "user", "content": question}], add_generation_prompt=True)
@@ -56,6 +65,7 @@ def make(out, gguf):
     with store.folder(out / "smollm2") as tmp:
         meta = convert_gguf.convert(gguf, tmp)
         tok = tokenizer(meta)
+        write_tokenizer(tok, meta, tmp)
         text = chat(meta, QUESTION)
         prompt = mx.array(tok.encode(text).ids, dtype=mx.int32)
         model, _ = load_model(tmp)
