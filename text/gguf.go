@@ -153,11 +153,11 @@ func (f *file) ggufModel(g *GGUF, m ggufModel, pre ggufPre) error {
 	c.Vocab = bpe.NewVocab(len(g.Tokens))
 	for id, token := range g.Tokens {
 		token = steps.ToValid(token)
-		if old, ok := c.Vocab.ID(token); ok {
-			return fmt.Errorf("the token %q has two ids, %d and %d", token, old, id)
-		}
 		if err := c.Vocab.Add(token, int32(id)); err != nil {
 			return err
+		}
+		if c.Vocab.Len() != id+1 {
+			return fmt.Errorf("the token %q has two ids, %d and %d", token, slices.Index(g.Tokens, token), id)
 		}
 		if g.Types == nil {
 			continue
@@ -180,12 +180,13 @@ func (f *file) ggufModel(g *GGUF, m ggufModel, pre ggufPre) error {
 	}
 	c.Merges = make([]bpe.Pair, 0, len(g.Merges))
 	for i, line := range g.Merges {
+		line = steps.ToValid(line)
 		// A side may begin with a space: the cut is at the first one behind the first byte.
 		at := strings.IndexByte(line[min(1, len(line)):], ' ') + 1
 		if at == 0 {
 			return fmt.Errorf("tokenizer.ggml.merges[%d] is %q, not two tokens with a space between them", i, line)
 		}
-		c.Merges = append(c.Merges, bpe.Pair{Left: steps.ToValid(line[:at]), Right: steps.ToValid(line[at+1:])})
+		c.Merges = append(c.Merges, bpe.Pair{Left: line[:at], Right: line[at+1:]})
 	}
 	return nil
 }
