@@ -101,7 +101,7 @@ func inferConstant(c *registry.Infer) ([]plan.Type, error) {
 		if v.Kind == plan.List || c.Args.Has("repeats") {
 			return nil, registry.Wrong("shape", "fills with one number; a list has its own shape")
 		}
-		return one(d, c.Args.Dims("shape"))
+		return filledShape(c, d)
 	}
 	if v.Kind != plan.List {
 		if c.Args.Has("repeats") {
@@ -127,6 +127,25 @@ func inferConstant(c *registry.Infer) ([]plan.Type, error) {
 		}
 	}
 	return one(d, shape.Of(n))
+}
+
+// filledShape bounds what is known of the shape before anything is made of it.
+func filledShape(c *registry.Infer, d dtype.Dtype) ([]plan.Type, error) {
+	s := c.Args.Dims("shape")
+	if err := possible("shape", s); err != nil {
+		return nil, err
+	}
+	total := 1
+	for _, dim := range s {
+		n, ok := dim.Known()
+		if ok && n > 0 && total > mostEntries/n {
+			return nil, registry.Wrong("shape", "%s has more than %d entries, the most that a constant may have", s, mostEntries)
+		}
+		if ok {
+			total *= max(n, 1)
+		}
+	}
+	return one(d, s)
 }
 
 func wider(a, b plan.Kind) plan.Kind {

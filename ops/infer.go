@@ -2,6 +2,7 @@ package ops
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/plan"
@@ -82,6 +83,19 @@ func atLeast(d shape.Dim) (int, bool) {
 		n += t.Factor
 	}
 	return n, true
+}
+
+// longestAxis is the most that MLX counts along an axis.
+const longestAxis = math.MaxInt32
+
+// possible refuses dims of a parameter that no array has.
+func possible(arg string, s shape.Shape) error {
+	for _, d := range s {
+		if n, ok := d.Known(); ok && (n < 0 || n > longestAxis) {
+			return registry.Wrong(arg, "%s has the dim %d; dims are from 0 to %d", s, n, longestAxis)
+		}
+	}
+	return nil
 }
 
 func without(s shape.Shape, axis int) shape.Shape {

@@ -102,8 +102,7 @@ func (c *kvArrays) Arrays() []mlx.Array {
 }
 
 func (c *kvArrays) Free() {
-	c.keys.Free()
-	c.values.Free()
+	mlx.FreeAll(c.keys, c.values)
 	c.keys, c.values = mlx.Array{}, mlx.Array{}
 }
 

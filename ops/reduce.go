@@ -25,7 +25,11 @@ func reductions() []*registry.Operator {
 		if o := c.Args.String("order"); o != "" && o != "any" && o != "sequential" {
 			return nil, registry.Wrong("order", "'%s' is none; any or sequential is wanted", o)
 		}
-		return inferSum(c)
+		out, err := inferSum(c)
+		if err == nil && c.Args.String("order") == "sequential" {
+			err = checkSequential(c)
+		}
+		return out, err
 	}
 	return []*registry.Operator{
 		sum,
@@ -66,6 +70,20 @@ func reduction(name, doc string, result func(dtype.Dtype) dtype.Dtype,
 			return unary(func(c *registry.Call, x mlx.Array) mlx.Array { return f(c.Scope, x, axis, keepdims) }), nil
 		},
 	}
+}
+
+// checkSequential wants an axis that is short: each entry becomes a call.
+func checkSequential(c *registry.Infer) error {
+	s := c.Type(0).Shape
+	axis, err := axisOf(c, "axis", s)
+	if err != nil {
+		return err
+	}
+	n, err := known("axis", s[axis], "the length of an axis that is added entry by entry")
+	if err == nil && n > mostPieces {
+		err = registry.Wrong("order", "sequential is for axes of up to %d entries; this one has %d", mostPieces, n)
+	}
+	return err
 }
 
 // summed is the dtype in which MLX adds (mlx/ops.cpp, sum).

@@ -80,8 +80,8 @@ func inferReshape(c *registry.Infer, t plan.Type) (shape.Shape, error) {
 			return nil, registry.Wrong("shape", "%s has -1 twice; one dim alone can be what is left", want)
 		case ok && n == -1:
 			open = i
-		case ok && n < 0:
-			return nil, registry.Wrong("shape", "%s has the negative dim %d", want, n)
+		case ok && (n < 0 || n > longestAxis):
+			return nil, registry.Wrong("shape", "%s has the dim %d; dims are from 0 to %d, or once -1", want, n, longestAxis)
 		}
 	}
 	has, left, rest := cancel(t.Shape, want, open)
@@ -157,6 +157,9 @@ func buildReshape(b *registry.Build) (registry.Run, error) {
 
 func inferBroadcast(c *registry.Infer, t plan.Type) (shape.Shape, error) {
 	want := c.Args.Dims("shape")
+	if err := possible("shape", want); err != nil {
+		return nil, err
+	}
 	got, err := shape.Broadcast(t.Shape, want)
 	if err != nil || !got.Equal(want) {
 		return nil, registry.Wrong("shape", "%s does not broadcast to %s: axes are matched from the last, and each must be equal or 1", t.Shape, want)
