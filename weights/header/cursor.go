@@ -55,6 +55,30 @@ func (c *cursor) skip(n uint64, what string) error {
 	return nil
 }
 
+// skipStrings passes strings that their lengths precede. It keeps to the window as long as it can: a vocabulary has
+// hundreds of thousands.
+func (c *cursor) skipStrings(count uint64, what string) error {
+	for ; count > 0; count-- {
+		at := c.off - c.base
+		if at < 0 || at+8 > int64(len(c.buf)) {
+			if c.off > maxPairsEnd {
+				return fmt.Errorf("%s: the metadata has more than %d bytes", what, maxPairsEnd)
+			}
+			if _, err := c.take(8, what); err != nil {
+				return err
+			}
+			c.off -= 8
+			at = c.off - c.base
+		}
+		n := binary.LittleEndian.Uint64(c.buf[at:])
+		if n > uint64(c.left()-8) {
+			return c.ended(what)
+		}
+		c.off += 8 + int64(n)
+	}
+	return nil
+}
+
 func (c *cursor) u32(what string) (uint32, error) {
 	b, err := c.take(4, what)
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	maxPairs    = 1 << 16 // key-value pairs
 	maxKey      = 1 << 10 // bytes of a key
 	maxKeys     = 8 << 20 // bytes of all keys
-	maxElements = 1 << 22 // strings of all arrays together: they have to be walked
+	maxElements = 1 << 21 // strings of all arrays together: they have to be walked
 	maxPairsEnd = 1 << 27 // where in the file the pairs end at the latest
 	maxLazy     = 1 << 26 // bytes of a value that is read at once
 )
@@ -136,17 +136,8 @@ func readValue(c *cursor, what string, elements *uint64) (v ggufValue, err error
 	if *elements += v.count; *elements > maxElements {
 		return v, fmt.Errorf("%s: the metadata's arrays hold more than %d strings", what, maxElements)
 	}
-	for range v.count {
-		n, err := c.u64(what)
-		if err != nil {
-			return v, err
-		}
-		if err := c.skip(n, what); err != nil {
-			return v, err
-		}
-		if c.off > maxPairsEnd {
-			return v, fmt.Errorf("%s: the metadata has more than %d bytes", what, maxPairsEnd)
-		}
+	if err := c.skipStrings(v.count, what); err != nil {
+		return v, err
 	}
 	v.size = c.off - v.offset
 	return v, nil

@@ -228,14 +228,20 @@ func (p *safetensors) offsets() (begin, end int64, err error) {
 }
 
 // layOut checks that tensors lie in the file and do not overlap; whole: that they cover everything from data on; else
-// that each begins at a multiple of align. It leaves them in the order of the file.
+// that each begins at a multiple of align.
 func layOut(tensors []Tensor, data, size int64, what string, whole bool, align int64) error {
-	slices.SortStableFunc(tensors, func(a, b Tensor) int {
-		return cmp.Or(cmp.Compare(a.Offset, b.Offset), cmp.Compare(a.Size, b.Size))
+	order := make([]*Tensor, len(tensors))
+	for i := range tensors {
+		order[i] = &tensors[i]
+	}
+	slices.SortFunc(order, func(a, b *Tensor) int {
+		if a.Offset != b.Offset {
+			return cmp.Compare(a.Offset, b.Offset)
+		}
+		return cmp.Or(cmp.Compare(a.Size, b.Size), cmp.Compare(a.Name, b.Name))
 	})
 	last, end := "", data
-	for i := range tensors {
-		t := &tensors[i]
+	for _, t := range order {
 		switch {
 		case t.Offset > size || t.Size > size-t.Offset:
 			return fmt.Errorf("the file ends at byte %d, and tensor %s lies at %d to %d: its download is incomplete, or its header is wrong", size, clip(t.FileName()), t.Offset, t.Offset+min(t.Size, 1<<62-1))
