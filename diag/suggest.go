@@ -3,9 +3,12 @@ package diag
 import "strings"
 
 // Nearest finds the candidate that a misspelt word most likely meant: the least edit distance, at most a third of the
-// word's length (at least one edit). Empty where nothing is near.
+// word's length (at least one edit; of one or two letters only a swap or other case). Empty where nothing is near.
 func Nearest(word string, candidates []string) string {
 	limit := max(1, len([]rune(word))/3)
+	if len([]rune(word)) < 3 {
+		return nearestShort(word, candidates)
+	}
 	best, at := "", limit+1
 	for _, c := range candidates {
 		if c == word {
@@ -52,4 +55,17 @@ func distance(a, b string, limit int) int {
 		before, last, row = last, row, before
 	}
 	return last[len(y)]
+}
+
+func nearestShort(word string, candidates []string) string {
+	r := []rune(strings.ToLower(word))
+	for _, c := range candidates {
+		l := []rune(strings.ToLower(c))
+		same := string(l) == string(r)
+		swapped := len(r) == 2 && len(l) == 2 && l[0] == r[1] && l[1] == r[0]
+		if c != word && (same || swapped) {
+			return c
+		}
+	}
+	return ""
 }
