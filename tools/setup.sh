@@ -20,6 +20,7 @@ JOBS=${JOBS:-2}
 fail() { echo "setup: $*" >&2; exit 1; }
 say() { echo "setup: $*"; }
 
+case $root in *[[:space:]]*) fail "the path $root holds a blank, which pkg-config loses in linker flags: move the folder" ;; esac
 case $BACKEND in cpu | cuda13) ;; *) fail "BACKEND=$BACKEND: must be cpu or cuda13" ;; esac
 [ "$BACKEND" = cpu ] || [ "$os" = Linux ] || fail "BACKEND=$BACKEND is for Linux only"
 if [ -n "$MLX_C_SRC" ]; then
@@ -77,4 +78,4 @@ brew) use_brew ;;
   ;;
 esac
 echo "$stamp" >"$deps/stamp"
-say "ready: $(pkg-config --modversion "$deps/lib/pkgconfig/graphrun-mlx.pc") in ${deps#"$PWD"/}"
+say "ready: MLX $mlx_version, mlx-c $mlxc_version ($source), backend $BACKEND"

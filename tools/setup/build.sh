@@ -49,18 +49,17 @@ fetch_mlxc() {
 
 build_mlxc() {
   local build=$deps/build/mlx-c
-  local want="mlx=$mlx_version mlx-c=$mlxc_version source=$source:$MLX_C_SRC cxx=$CXX $(cksum <"$here/setup/std_format.h")"
-  if [ "$source" = crate ]; then
-    want=${want/":$MLX_C_SRC"/} # the folder may move
+  local want="mlx=$mlx_version mlx-c=$mlxc_version cxx=$CXX $(cksum <"$here/setup/std_format.h") source=$source"
+  if [ "$source" = crate ]; then # what was built stays good, also where the folder moved
     [ "$(cat "$deps/mlxc.stamp" 2>/dev/null)" = "$want" ] && [ -d "$deps/mlx-c/include" ] && return
   fi
-  if [ "$(cat "$build/configured" 2>/dev/null)" != "$want" ]; then
+  if [ "$(cat "$build/configured" 2>/dev/null)" != "$want $MLX_C_SRC $build" ]; then
     rm -rf "$build"
     step "configuring mlx-c" cmake cmake -S "$MLX_C_SRC" -B "$build" -DCMAKE_BUILD_TYPE=Release \
-      -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="-include $here/setup/std_format.h" \
+      -DCMAKE_CXX_COMPILER="$CXX" -DCMAKE_CXX_FLAGS="-include \"$here/setup/std_format.h\"" \
       -DMLX_C_USE_SYSTEM_MLX=ON -DCMAKE_PREFIX_PATH="$mlx_root" -DMLX_C_BUILD_EXAMPLES=OFF -DBUILD_SHARED_LIBS=ON \
       -DCMAKE_INSTALL_PREFIX="$deps/mlx-c" -DCMAKE_INSTALL_LIBDIR=lib -DCMAKE_INSTALL_RPATH="\$ORIGIN/../../mlx/lib"
-    echo "$want" >"$build/configured"
+    echo "$want $MLX_C_SRC $build" >"$build/configured"
   fi
   step "building mlx-c (about two minutes the first time)" build cmake --build "$build" -j "$JOBS"
   step "installing mlx-c into .deps" install cmake --install "$build"
@@ -78,12 +77,11 @@ built_version() {
 # OpenBLAS comes first: the wheel's libmlx links the reference BLAS, whose matrix products are some 27 times slower,
 # and the first library in link order that has cblas_sgemm wins.
 write_pc() {
-  # The binary is linked against the CPU's libmlx and runs on mlx_run's, which comes first at run time.
-  local rpath="-Wl,-rpath,$mlx_run/lib -Wl,-rpath,$deps/mlx-c/lib"
   local blas=""
   [ "$os" = Darwin ] || blas="-Wl,--no-as-needed $(openblas_flags)"
-  pc_file "$(built_version)" "-I\${deps}/mlx-c/include -I$mlx_root/include" \
-    "$blas -L\${deps}/mlx-c/lib -lmlxc -L$mlx_root/lib -lmlx $rpath" ""
+  # The binary is linked against the CPU's libmlx and runs on mlx_run's, which comes first at run time.
+  pc_file "$(built_version)" "-I$deps/mlx-c/include -I$mlx_root/include" \
+    "$blas -L$deps/mlx-c/lib -lmlxc -L$mlx_root/lib -lmlx -Wl,-rpath,$mlx_run/lib -Wl,-rpath,$deps/mlx-c/lib" ""
 }
 
 use_system() {
@@ -104,8 +102,6 @@ use_brew() {
 # pc_file MLX_C_VERSION CFLAGS LIBS REQUIRES
 pc_file() {
   cat >"$deps/lib/pkgconfig/graphrun-mlx.pc" <<PC
-deps=$deps
-
 Name: graphrun-mlx
 Description: MLX and mlx-c as tools/setup.sh found or made them
 Version: $mlx_version
