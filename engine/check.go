@@ -1,0 +1,149 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/plan"
+)
+
+// check holds a plan to what the interpreter relies on, once, so that a forward need not: every index is inside its
+// table, every slot is written before it is read and not read after it is freed.
+func check(p *plan.Plan) error {
+	for i, w := range p.Weights {
+		for _, t := range []int{w.Tensor, w.Scales, w.Biases, w.Bias} {
+			if t < -1 || t >= len(p.Tensors) {
+				return fmt.Errorf("weight %s (%d): no tensor %d", w.Path, i, t)
+			}
+		}
+	}
+	for i := range p.Instances {
+		if err := checkInstance(p, i); err != nil {
+			return at(p.Instances[i].Path, p.Instances[i].At, err)
+		}
+	}
+	for i := range p.Programs {
+		if err := checkProgram(p, &p.Programs[i]); err != nil {
+			return fmt.Errorf("program %d of entry %s: %w", i, p.Programs[i].Entry, err)
+		}
+	}
+	return nil
+}
+
+func checkInstance(p *plan.Plan, i int) error {
+	inst := &p.Instances[i]
+	for _, w := range inst.Weights {
+		if w.Weight < 0 || w.Weight >= len(p.Weights) {
+			return fmt.Errorf("class %s: no weight %d for %s", inst.Class, w.Weight, w.Role)
+		}
+	}
+	for _, part := range inst.Parts {
+		if part.Instance < 0 || part.Instance >= len(p.Instances) {
+			return fmt.Errorf("class %s: no instance %d for its part %s", inst.Class, part.Instance, part.Role)
+		}
+	}
+	return nil
+}
+
+func checkProgram(p *plan.Plan, g *plan.Program) error {
+	// A slot is a few bytes of every forward; more slots than calls can write are no plan.
+	outputs := len(g.Inputs)
+	for i := range g.Calls {
+		outputs += len(g.Calls[i].Out)
+	}
+	if g.Slots < 0 || g.Slots > outputs {
+		return fmt.Errorf("%d slots for %d values", g.Slots, outputs)
+	}
+	live := make([]bool, g.Slots)
+	write := func(slot int) error {
+		if slot < 0 || slot >= len(live) {
+			return fmt.Errorf("no slot %d among %d", slot, len(live))
+		}
+		live[slot] = true
+		return nil
+	}
+	read := func(slot int) error {
+		if slot < 0 || slot >= len(live) || !live[slot] {
+			return fmt.Errorf("slot %d has no value here", slot)
+		}
+		return nil
+	}
+	for _, in := range g.Inputs {
+		if err := write(in.Slot); err != nil {
+			return fmt.Errorf("input %s: %w", in.Name, err)
+		}
+	}
+	for i := range g.Calls {
+		c := &g.Calls[i]
+		if err := checkCall(p, c, read, write); err != nil {
+			return at(c.Path, c.At, err)
+		}
+		for _, s := range c.Free {
+			if err := read(s); err != nil {
+				return at(c.Path, c.At, fmt.Errorf("free: %w", err))
+			}
+			live[s] = false
+		}
+	}
+	for _, out := range g.Results {
+		if err := read(out.Slot); err != nil {
+			return fmt.Errorf("result %s: %w", out.Name, err)
+		}
+	}
+	return nil
+}
+
+func checkCall(p *plan.Plan, c *plan.Call, read, write func(int) error) error {
+	switch {
+	case c.Operator == "" && (c.Port < 0 || c.Port >= len(p.Ports)):
+		return fmt.Errorf("no port %d", c.Port)
+	case c.Operator == "" && (c.Instance < 0 || c.Instance >= len(p.Instances)):
+		return fmt.Errorf("no instance %d", c.Instance)
+	case c.State < -1 || c.State >= len(p.States):
+		return fmt.Errorf("no state %d", c.State)
+	}
+	for i, in := range c.In {
+		var err error
+		switch in.Kind {
+		case plan.FromNothing:
+		case plan.FromSlot:
+			err = read(in.Index)
+		case plan.FromTensor:
+			err = inside("tensor", in.Index, len(p.Tensors))
+		case plan.FromState:
+			err = inside("state", in.Index, len(p.States))
+		case plan.FromScalar:
+			if _, ok := scalar(in.Scalar); !ok {
+				err = fmt.Errorf("%s is no number", in.Scalar.Text())
+			}
+		default:
+			err = fmt.Errorf("operand kind %d", in.Kind)
+		}
+		if err != nil {
+			return fmt.Errorf("input %d: %w", i, err)
+		}
+	}
+	for _, s := range c.Out {
+		if err := write(s); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func inside(what string, i, n int) error {
+	if i < 0 || i >= n {
+		return fmt.Errorf("no %s %d among %d", what, i, n)
+	}
+	return nil
+}
+
+// scalar is the number of a weak scalar; booleans count as 0 and 1.
+func scalar(v plan.Value) (float64, bool) {
+	if v.Kind == plan.Bool {
+		if v.Bool {
+			return 1, true
+		}
+		return 0, true
+	}
+	return v.Number()
+}

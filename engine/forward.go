@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/mlx"
+)
+
+// run executes a program for b sequences of n new tokens. The results are lazy and belong to the session's scope, which
+// owns nothing else afterwards: a forward's graph is built before any of it is computed, so intermediates cost their
+// handles only, and letting go of all handles in one call before the evaluation lets MLX free and reuse every buffer at
+// its last use, as the plan's lifetimes say.
+func (s *Session) run(p *program, inputs []mlx.Array, b, n int) ([]mlx.Array, error) {
+	for _, st := range s.states {
+		st.Begin()
+	}
+	clear(s.forward.Memo)
+	s.forward.B, s.forward.T, s.forward.S = b, n, s.taken+n
+	if len(s.slots) < p.slots {
+		s.slots = make([]mlx.Array, p.slots)
+	}
+	slots := s.slots
+	for i := range p.inputs {
+		slots[p.inputs[i].Slot] = inputs[i]
+	}
+	for _, k := range p.fixed {
+		slots[k.slot] = k.value
+	}
+	if err := s.interpret(p, slots); err != nil {
+		s.scope.Free()
+		return nil, err
+	}
+	out := s.results[:0]
+	for _, r := range p.results {
+		out = append(out, slots[r.slot])
+	}
+	s.results = out
+	s.scope.ReleaseTo(0, out...)
+	return out, nil
+}
+
+// interpret is the loop over the calls. It takes no decision: errors aside, every run of a program does the same.
+func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
+	var c *call
+	defer func() {
+		// One deferred call per forward; an operator's panic is that operator's error.
+		if r := recover(); r != nil {
+			err = at(c.at.Path, c.at.At, fmt.Errorf("internal error: %v", r))
+		}
+	}()
+	forward := &s.forward
+	for i := range p.calls {
+		c = &p.calls[i]
+		for _, f := range c.fill {
+			c.in[f.at] = slots[f.slot]
+		}
+		out := c.run(forward, c.in)
+		if forward.Err() != nil {
+			return at(c.at.Path, c.at.At, fmt.Errorf("%s: %w", s.engine.calls(c), forward.ResetErr()))
+		}
+		if len(out) < len(c.out) {
+			return at(c.at.Path, c.at.At, fmt.Errorf("%s gave %d results, the plan has %d", s.engine.calls(c), len(out), len(c.out)))
+		}
+		for j, slot := range c.out {
+			slots[slot] = out[j]
+		}
+	}
+	return nil
+}
+
+// calls names what a call runs: an operator or a class.
+func (e *Engine) calls(c *call) string {
+	if c.at.Operator != "" {
+		return c.at.Operator
+	}
+	return e.plan.Instances[c.at.Instance].Class
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/shape"
+)
+
+// bound names what an instance was built as: the calls of a multi_linear port may differ in `transposed`.
+type bound struct {
+	instance   int
+	transposed bool
+}
+
+// use is what a call tells of the port that it runs: an activation is built for arrays of this kind.
+type use struct {
+	x     plan.Type
+	width int // of an mlp
+}
+
+func transposed(c *plan.Call) bool {
+	v, given := c.Args.Lookup("transposed")
+	return !given || v.Bool
+}
+
+func useOf(p *plan.Plan, c *plan.Call) use {
+	var u use
+	if len(c.In) > 0 {
+		u.x = c.In[0].Type
+	}
+	if dims := p.Ports[c.Port].Dims; len(dims) > 1 {
+		u.width = dims[1]
+	}
+	return u
+}
+
+// instance makes a class bound to its weights, once however many calls run it; its parts come first.
+func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
+	if run := e.instances[b]; run != nil {
+		return run, nil
+	}
+	inst := &e.plan.Instances[b.instance]
+	run, err := e.newInstance(inst, b, u, depth)
+	if err != nil {
+		var placed *OpError
+		if errors.As(err, &placed) {
+			return nil, err // of a part, which says more
+		}
+		return nil, at(inst.Path, inst.At, err)
+	}
+	e.instances[b] = run
+	return run, nil
+}
+
+func (e *Engine) newInstance(inst *plan.Instance, b bound, u use, depth int) (registry.Run, error) {
+	if depth > len(e.plan.Instances) {
+		return nil, fmt.Errorf("class %s is a part of itself", inst.Class)
+	}
+	class := e.registry.Class(inst.Class)
+	if class == nil {
+		return nil, fmt.Errorf("this engine has no class %s", inst.Class)
+	}
+	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: b.transposed, Device: e.device, Scope: e.scope,
+		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}}
+	for _, w := range inst.Weights {
+		c.Weights[w.Role] = e.opened(w.Weight)
+	}
+	for _, part := range inst.Parts {
+		run, err := e.instance(bound{part.Instance, true}, u, depth+1)
+		if err != nil {
+			return nil, err
+		}
+		c.Parts[part.Role] = run
+	}
+	if inst.Activation != nil {
+		run, err := e.activation(inst, u)
+		if err != nil {
+			return nil, err
+		}
+		c.Activation = run
+	}
+	return e.made(inst.Class, func() (registry.Run, error) { return class.Build(c) })
+}
+
+// activation makes the operator between the parts of an mlp: of gate and up, both [..., width].
+func (e *Engine) activation(inst *plan.Instance, u use) (registry.Run, error) {
+	name := inst.Activation.Operator
+	op := e.registry.Operator(name)
+	if op == nil {
+		return nil, fmt.Errorf("this engine has no operator %s for the activation", name)
+	}
+	t := plan.Type{Dtype: u.x.Dtype, Shape: u.x.Shape.Clone()}
+	if len(t.Shape) > 0 {
+		t.Shape[len(t.Shape)-1] = shape.Int(u.width)
+	}
+	inputs := make([]registry.Arg, len(op.Inputs))
+	states := make([]int, len(op.Inputs))
+	for i := range inputs {
+		inputs[i] = registry.Arg{Given: true, Type: t}
+		states[i] = -1
+	}
+	types, err := op.Infer(&registry.Infer{Inputs: inputs, Args: inst.Activation.Args})
+	if err != nil {
+		return nil, fmt.Errorf("activation %s: %w", name, err)
+	}
+	b := &registry.Build{Args: inst.Activation.Args, Inputs: inputs, Types: types, State: -1, States: states, Device: e.device,
+		Scope: e.scope, Keep: e.keep, Memo: e.memo}
+	return e.made(name, func() (registry.Run, error) { return op.Build(b) })
+}
+
+// made calls a constructor, frees what it used on the way and evaluates what it kept.
+func (e *Engine) made(name string, build func() (registry.Run, error)) (registry.Run, error) {
+	before := len(e.constants)
+	run, err := build()
+	if scope := e.scope.ResetErr(); err == nil {
+		err = scope
+	}
+	e.scope.Free()
+	if err == nil && run == nil {
+		err = errors.New("its constructor gave no function")
+	}
+	if err == nil {
+		err = mlx.Eval(e.constants[before:]...)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return run, nil
+}
+
+func (e *Engine) opened(weight int) registry.Opened {
+	w := &e.plan.Weights[weight]
+	get := func(tensor int) mlx.Array {
+		if tensor < 0 {
+			return mlx.Array{}
+		}
+		return e.tensors[tensor]
+	}
+	return registry.Opened{Facts: w.Facts, Weight: get(w.Tensor), Scales: get(w.Scales), Biases: get(w.Biases), Bias: get(w.Bias)}
+}
