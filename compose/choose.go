@@ -79,7 +79,10 @@ func (c *composer) recognises(doc *syntax.Document) (is bool, bad *expr.Error) {
 	if err != nil {
 		return false, err
 	}
-	is, _ = v.Bool()
+	is, ok := v.Bool()
+	if !ok {
+		return false, &expr.Error{Code: "parameter-type", Message: fmt.Sprintf("recognises is of type bool; this is of type %s", expr.TypeName(v.Type))}
+	}
 	return is, nil
 }
 
@@ -96,7 +99,7 @@ func (c *composer) userFile() *syntax.Document {
 		c.list.Errorf("kind-not-composed", doc.Name.At, "a file of kind %s is not composed alone by this version", doc.Kind)
 		return nil
 	}
-	if doc.Recognises == nil || c.req.Config == nil {
+	if doc.Recognises == nil || c.req.Config == nil || c.list.HasErrors() {
 		return doc
 	}
 	is, bad := c.recognises(doc)

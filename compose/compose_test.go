@@ -2,44 +2,85 @@ package compose_test
 
 import (
 	"context"
-	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphrun/graphrun/compose"
-	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/weights/header"
 )
 
-func config(t *testing.T, text string) *header.Config {
-	c := &header.Config{Path: "config.json"}
-	d := json.NewDecoder(nil)
-	_ = d
-	require.NoError(t, json.Unmarshal([]byte(text), &c.Values))
-	for k, v := range c.Values {
-		if f, ok := v.(float64); ok && f == float64(int64(f)) {
-			c.Values[k] = int64(f)
+var update = flag.Bool("update", false, "write what the faulty files give into testdata")
+
+// run composes the files of a case in a folder of their own and writes what was found, a line each.
+func run(t *testing.T, files []txtar.File, graph string) string {
+	t.Helper()
+	dir := t.TempDir()
+	var config *header.Config
+	for _, f := range files {
+		name := filepath.Join(dir, f.Name)
+		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
+		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
+		if f.Name == "config.json" {
+			var err error
+			config, err = header.ReadConfig(name)
+			require.NoError(t, err)
 		}
 	}
-	return c
-}
-
-func TestLlama(t *testing.T) {
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Config: config(t, `{"model_type": "llama", "hidden_size": 128,
-	 "num_hidden_layers": 4, "intermediate_size": 192, "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 64, "rms_norm_eps": 1e-5, "vocab_size": 512, "torch_dtype": "bfloat16"}`)})
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config})
 	require.NoError(t, err)
+	var b strings.Builder
 	for _, d := range r.Diagnostics.Sorted() {
-		t.Log(d.Error(), d.Help, d.Path)
+		fmt.Fprintf(&b, "%s: %s[%s]: %s\n", d.At, d.Severity, d.Code, d.Message)
+		if d.Path != "" {
+			fmt.Fprintf(&b, "  in: %s\n", d.Path)
+		}
+		for _, n := range d.Related {
+			fmt.Fprintf(&b, "  note: %s: %s\n", n.At, n.Message)
+		}
+		for _, h := range d.Help {
+			fmt.Fprintf(&b, "  help: %s\n", h)
+		}
 	}
-	require.NotNil(t, r.Plan)
-	require.False(t, r.Diagnostics.HasErrors())
-	b, _ := json.MarshalIndent(r.Plan, "", " ")
-	t.Log(len(b), len(r.Plan.Programs[0].Calls), len(r.Plan.Programs[1].Calls))
+	if r.Plan != nil {
+		fmt.Fprintf(&b, "composed: %d calls\n", len(r.Plan.Programs[0].Calls))
+	}
+	return strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
 }
 
-var _ = diag.Error
+// TestFaultyFiles holds every diagnostic to its golden text. `go test ./compose -update` writes them anew.
+func TestFaultyFiles(t *testing.T) {
+	cases, err := filepath.Glob("testdata/*.txtar")
+	require.NoError(t, err)
+	require.NotEmpty(t, cases)
+	for _, name := range cases {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			a, err := txtar.ParseFile(name)
+			require.NoError(t, err)
+			var want *txtar.File
+			for i := range a.Files {
+				if a.Files[i].Name == "want" {
+					want = &a.Files[i]
+				}
+			}
+			require.NotNil(t, want, "the case has no file named want")
+			got := run(t, a.Files, a.Files[0].Name)
+			if *update {
+				want.Data = []byte(got)
+				require.NoError(t, os.WriteFile(name, txtar.Format(a), 0o644))
+				return
+			}
+			require.Equal(t, string(want.Data), got)
+		})
+	}
+}

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -158,7 +159,9 @@ func helpNames(d *diag.Diagnostic, word string, names []string, what string) {
 	if help := diag.DidYouMean(word, names); help != "" {
 		d.Helped("%s", help)
 	} else if len(names) > 0 {
-		d.Helped("%s: %s", what, strings.Join(names, ", "))
+		names = append([]string(nil), names...)
+		slices.Sort(names)
+		d.Helped("%s: %s", what, strings.Join(slices.Compact(names), ", "))
 	}
 }
 
@@ -306,12 +309,15 @@ func (x *expansion) noteStateDtype(s *plan.State, inf *registry.Infer) {
 }
 
 func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err error, inputAt map[string]diag.Range) {
-	at, message, help := call.Range, err.Error(), ""
+	at, message, help, code := call.Range, err.Error(), "", "shape-mismatch"
 	var arg *registry.ArgError
 	if errors.As(err, &arg) {
 		message, help = arg.Arg+": "+arg.Message, arg.Help
 		if r, ok := inputAt[arg.Arg]; ok {
 			at = r
+		}
+		if op := x.c.reg.Operator(owner); op != nil && op.Param(arg.Arg) != nil {
+			code = "bad-argument"
 		}
 		for _, a := range call.Args {
 			if a.Name.Text == arg.Arg {
@@ -322,7 +328,7 @@ func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err erro
 			}
 		}
 	}
-	d := x.c.list.Errorf("shape-mismatch", at, "%s: %s", owner, message).In(prefix)
+	d := x.c.list.Errorf(code, at, "%s: %s", owner, message).In(prefix)
 	if help != "" {
 		d.Helped("%s", help)
 	}

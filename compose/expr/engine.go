@@ -333,6 +333,9 @@ func syntaxError(src string, issues *cel.Issues) *Error {
 		message = message[:i]
 	}
 	message = strings.TrimPrefix(message, "Syntax error: ")
+	if strings.Contains(message, "<EOF>") {
+		message = "the expression ends too early"
+	}
 	return &Error{Code: "expression-syntax", Offset: offsetOf(src, first.Location.Line(), first.Location.Column()), Message: message}
 }
 

@@ -5,6 +5,8 @@ package source
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -50,7 +52,7 @@ func Parse(path string, data []byte, list *diag.List) *File {
 	}
 	decoder := yaml.NewDecoder(strings.NewReader(text))
 	var doc yaml.Node
-	if err := decoder.Decode(&doc); err != nil {
+	if err := decoder.Decode(&doc); err != nil && !errors.Is(err, io.EOF) {
 		f.syntaxError(err, list)
 		return f
 	}
@@ -66,7 +68,7 @@ func Parse(path string, data []byte, list *diag.List) *File {
 		}
 		list.Errorf("yaml-second-document", at, "a graph file is one YAML document; this begins a second one").
 			Because(f.Range(doc.Content[0]), "the first begins here")
-	} else if err.Error() != "EOF" {
+	} else if !errors.Is(err, io.EOF) {
 		f.syntaxError(err, list)
 	}
 	root := doc.Content[0]

@@ -36,9 +36,7 @@ func (s *strict) node(n *yaml.Node, depth int) {
 			s.fail("yaml-cyclic-anchor", n, "*%s stands for something that holds *%s itself", n.Value, n.Value)
 			return
 		}
-		s.open[n.Alias] = true
 		s.node(n.Alias, depth)
-		delete(s.open, n.Alias)
 		return
 	case yaml.MappingNode:
 		s.mapping(n)
@@ -46,9 +44,6 @@ func (s *strict) node(n *yaml.Node, depth int) {
 		s.tag(n)
 	}
 	if n.Anchor != "" {
-		if s.open[n] {
-			return
-		}
 		s.open[n] = true
 		defer delete(s.open, n)
 	}

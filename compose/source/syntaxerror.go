@@ -10,6 +10,8 @@ import (
 
 var lineOf = regexp.MustCompile(`line (\d+): (.*)`)
 
+var unknownAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
+
 // A mistake is one of the usual ways to write YAML that yaml.v3 cannot read, found in the text around the line that it
 // names (it gives no column).
 type mistake struct {
@@ -37,6 +39,16 @@ func (f *File) syntaxError(err error, list *diag.List) {
 		reason = m[2]
 	}
 	line = max(1, min(line, len(f.lines)))
+	if m := unknownAnchor.FindStringSubmatch(reason); m != nil {
+		for i := range f.lines {
+			if at := strings.Index(f.lines[i], "*"+m[1]); at >= 0 {
+				col := len([]rune(f.lines[i][:at])) + 1
+				list.Errorf("yaml-syntax", diag.Range{File: f.Path, Line: i + 1, Col: col, EndLine: i + 1, EndCol: col + 1 + len([]rune(m[1]))},
+					"*%s is read as an alias, and nothing has that anchor", m[1]).Helped("quote it: '*%s'", m[1])
+				return
+			}
+		}
+	}
 	// yaml.v3 often names the line before or after the one at fault.
 	for _, at := range []int{line, line + 1, line - 1} {
 		for _, m := range mistakes {

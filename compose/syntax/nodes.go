@@ -82,6 +82,7 @@ func (p *parser) call(n *yaml.Node) *Call {
 		}
 		return nil
 	}
+	pairs = p.rejoin(pairs)
 	c := &Call{Range: p.at(n)}
 	for _, kv := range pairs {
 		if kv.key.Text == "nodes" {
@@ -109,6 +110,47 @@ func (p *parser) call(n *yaml.Node) *Call {
 		}
 	}
 	return c
+}
+
+// rejoin finds an unquoted call or list whose comma ended the value inside braces: `eps: pow(10, -5)` reads as a value
+// `pow(10` and a key `-5)`.
+func (p *parser) rejoin(pairs []pair) []pair {
+	var out []pair
+	for i := 0; i < len(pairs); i++ {
+		kv := pairs[i]
+		out = append(out, kv)
+		if isNull(kv.value) || kv.value.Kind != yaml.ScalarNode || kv.value.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) != 0 {
+			continue
+		}
+		text, end := kv.value.Value, i
+		for open(text) > 0 && end+1 < len(pairs) && isNull(pairs[end+1].value) {
+			end++
+			text += ", " + pairs[end].key.Text
+		}
+		if end == i {
+			continue
+		}
+		at := p.at(kv.value)
+		at.EndLine, at.EndCol = pairs[end].key.At.EndLine, pairs[end].key.At.EndCol
+		p.list.Errorf("yaml-syntax", at, "an unquoted call with a comma: inside braces the comma ends the value").Helped("quote the expression: '%s'", text)
+		out = out[:len(out)-1]
+		i = end
+	}
+	return out
+}
+
+// open is the number of brackets that are not closed.
+func open(text string) int {
+	n := 0
+	for _, c := range text {
+		switch c {
+		case '(', '[':
+			n++
+		case ')', ']':
+			n--
+		}
+	}
+	return n
 }
 
 func (p *parser) reserved(c *Call, kv pair) {
