@@ -313,8 +313,9 @@ func BenchmarkLoad(b *testing.B) {
 	for i := range ck.Tensors {
 		recipes = append(recipes, view.FromTensor(&ck.Tensors[i]))
 	}
-	onCPU(b, func(sc *mlx.Scope) {
-		b.Run("graphrun", func(b *testing.B) {
+	b.Run("graphrun", func(b *testing.B) {
+		onCPU(b, func(sc *mlx.Scope) {
+			b.SetBytes(98 << 20)
 			for b.Loop() {
 				f, err := OpenFiles(ck)
 				require.NoError(b, err)
@@ -327,6 +328,7 @@ func BenchmarkLoad(b *testing.B) {
 	})
 	b.Run("mlx", func(b *testing.B) {
 		onCPU(b, func(*mlx.Scope) {
+			b.SetBytes(98 << 20)
 			for b.Loop() {
 				g, err := mlx.LoadGGUF(ck.Path)
 				require.NoError(b, err)

@@ -1,7 +1,7 @@
 package header
 
 import (
-	"runtime"
+	"runtime/metrics"
 	"testing"
 )
 
@@ -11,12 +11,16 @@ const maxAllocated = 64 << 20
 // bounded runs f and fails where it allocates too much. Time is not looked at: it follows from what is read.
 func bounded(t testing.TB, f func() error) error {
 	t.Helper()
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
+	before := allocated()
 	err := f()
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > maxAllocated {
+	if n := allocated() - before; n > maxAllocated {
 		t.Fatalf("allocated %d MiB", n>>20)
 	}
 	return err
+}
+
+func allocated() uint64 {
+	sample := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
+	metrics.Read(sample)
+	return sample[0].Value.Uint64()
 }
