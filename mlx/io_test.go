@@ -37,3 +37,30 @@ func TestFilesThatDoNotOpen(t *testing.T) {
 	require.Error(t, SaveSafetensors(missing, map[string]Array{"a": {}}, nil))
 	require.Error(t, SaveSafetensors("a\x00b", nil, nil))
 }
+
+func TestGGUF(t *testing.T) {
+	files, _ := filepath.Glob("../.deps/checkpoints/*.gguf")
+	if len(files) == 0 {
+		t.Skip("no checkpoint in .deps/checkpoints: tools/checkpoint.sh fetches one")
+	}
+	s := scoped(t)
+	g, err := LoadGGUF(files[0])
+	require.NoError(t, err)
+	defer g.Free()
+	arch, ok := g.String("general.architecture")
+	require.True(t, ok)
+	layers, ok := g.Array(arch + ".block_count")
+	require.True(t, ok)
+	n, err := s.Own(layers).ItemInt()
+	require.NoError(t, err)
+	require.Positive(t, n)
+	tokens, ok := g.Strings("tokenizer.ggml.tokens")
+	require.True(t, ok)
+	require.Equal(t, g.Arrays["token_embd.weight"].Dim(0), len(tokens))
+	_, ok = g.String("no.such.key")
+	require.False(t, ok)
+	_, ok = g.Strings("general.architecture")
+	require.False(t, ok)
+	_, ok = g.Array("no.such.key")
+	require.False(t, ok)
+}

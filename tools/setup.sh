@@ -54,13 +54,14 @@ if command -v flock >/dev/null 2>&1; then # two makes at once must not build int
   flock 9
 fi
 
-# Sources of the user's own are looked at every time; all else is done when the stamp says so.
-if [ "$source" != folder ] && [ -f "$deps/lib/pkgconfig/graphrun-mlx.pc" ] && [ "$(cat "$deps/stamp" 2>/dev/null)" = "$stamp" ]; then
+. "$here/setup/build.sh"
+
+if [ -f "$deps/lib/pkgconfig/graphrun-mlx.pc" ] && [ "$(cat "$deps/stamp" 2>/dev/null)" = "$stamp" ]; then
+  [ "$source" != folder ] || rebuild_mlxc # the user's own sources may have changed
   exit 0
 fi
 
 . "$here/setup/prereqs.sh"
-. "$here/setup/build.sh"
 
 check_prereqs
 report_missing || exit 1

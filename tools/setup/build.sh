@@ -66,6 +66,13 @@ build_mlxc() {
   echo "$want" >"$deps/mlxc.stamp"
 }
 
+# rebuild_mlxc makes what is out of date, and is silent about it.
+rebuild_mlxc() {
+  say() { :; }
+  step "building mlx-c" build cmake --build "$deps/build/mlx-c" -j "$JOBS"
+  step "installing mlx-c into .deps" install cmake --install "$deps/build/mlx-c"
+}
+
 # An mlx-c of the user's own folder may be another version; it says so in its CMakeLists.txt.
 built_version() {
   local v
