@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
@@ -102,6 +103,8 @@ func FuzzGraphFile(f *testing.F) {
 		dir := t.TempDir()
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "tiny.yaml"), []byte(model), 0o644))
 		require.NoError(t, os.WriteFile(filepath.Join(dir, "mixer.yaml"), []byte(block), 0o644))
+		slow := time.AfterFunc(5*time.Second, func() { panic("composing takes more than 5 s:\n" + model + "\n---\n" + block) })
+		defer slow.Stop()
 		r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, "tiny.yaml"), Shipped: graphs.Files, Registry: reg, Config: config, Force: true})
 		require.NoError(t, err)
 		if r.Plan == nil && r.Diagnostics.Len() == 0 && strings.Contains(model, "kind: model") {

@@ -44,13 +44,21 @@ func (p *parser) documentKey(d *Document, kv pair, keys []string) {
 		p.unknown(k, "a "+d.Kind, keys)
 		return
 	}
-	if d.Kind == "variant" || d.Kind == "rules" {
-		if k.Text == "name" {
-			if w := p.word(k, v); w != nil {
-				d.Name = *w
+	if !contains(headerKeys, k.Text) && k.Text != "examples" {
+		switch d.Kind {
+		case "variant":
+			if d.Variant == nil {
+				d.Variant = &Variant{}
 			}
+			p.variantKey(d.Variant, kv)
+			return
+		case "rules":
+			if d.Rules == nil {
+				d.Rules = &Rules{}
+			}
+			p.rulesKey(d.Rules, kv)
+			return
 		}
-		return
 	}
 	switch k.Text {
 	case "name":
@@ -116,12 +124,7 @@ func (p *parser) entry(kv pair) *Entry {
 func (p *parser) bodyKey(b *Body, kv pair) {
 	switch kv.key.Text {
 	case "let":
-		for _, x := range p.pairs(kv.value, "let") {
-			p.declared(x.key, "a let")
-			if e := p.need(x.key, x.value); e != nil {
-				b.Let = append(b.Let, Let{x.key, e})
-			}
-		}
+		b.Let = p.letsOf(kv.value)
 	case "ports":
 		for _, x := range p.pairs(kv.value, "ports") {
 			if decl, ok := p.port(x); ok {

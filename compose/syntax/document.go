@@ -53,6 +53,8 @@ type Document struct {
 	Out        []Output     // likewise
 	Entries    []*Entry     // further entries of a model
 	Examples   []*yaml.Node // paths, or maps of facts
+	Variant    *Variant     // of a variant
+	Rules      *Rules       // of a rules file
 
 	keys map[string]bool
 }

@@ -280,6 +280,10 @@ func (p *parser) requireKeys(d *Document, top diag.Range) {
 		}
 	case "block":
 		want = []string{"in", "nodes", "out"}
+	case "variant":
+		want = []string{"of"}
+	case "rules":
+		want = []string{"rules"}
 	}
 	for _, k := range want {
 		if !d.Has(k) {
