@@ -9,7 +9,7 @@ import (
 	"github.com/graphrun/graphrun/weights/internal/testfile"
 )
 
-// BenchmarkSafetensors reads the largest header that is read: 100,000 tensors.
+// BenchmarkSafetensors reads the largest header that is read.
 func BenchmarkSafetensors(b *testing.B) {
 	var text strings.Builder
 	text.WriteByte('{')

@@ -85,6 +85,9 @@ func (j *jsonReader) errorAt(p Place, format string, args ...any) error {
 
 // peek gives the next byte that is no white space, without taking it; 0 at the end.
 func (j *jsonReader) peek() byte {
+	if j.pos < j.end && j.buf[j.pos] > ' ' {
+		return j.buf[j.pos]
+	}
 	for j.fill() {
 		for ; j.pos < j.end; j.pos++ {
 			switch c := j.buf[j.pos]; c {

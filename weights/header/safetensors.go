@@ -262,16 +262,25 @@ func layOut(tensors []Tensor, data, size int64, what string, whole bool, align i
 	return nil
 }
 
-// sortByName sorts and refuses duplicates.
+// sortByName sorts and refuses duplicates. Pointers are sorted, since tensors are large to move about.
 func sortByName(tensors []Tensor) error {
-	slices.SortFunc(tensors, func(a, b Tensor) int { return cmp.Compare(a.Name, b.Name) })
-	for i := 1; i < len(tensors); i++ {
-		if a, b := &tensors[i-1], &tensors[i]; a.Name == b.Name {
+	order := make([]*Tensor, len(tensors))
+	for i := range tensors {
+		order[i] = &tensors[i]
+	}
+	slices.SortFunc(order, func(a, b *Tensor) int { return cmp.Compare(a.Name, b.Name) })
+	for i := 1; i < len(order); i++ {
+		if a, b := order[i-1], order[i]; a.Name == b.Name {
 			if a.FileName() != b.FileName() {
 				return fmt.Errorf("tensors %s and %s both stand for %s", clip(a.FileName()), clip(b.FileName()), a.Name)
 			}
 			return fmt.Errorf("tensor %s is there twice", clip(a.Name))
 		}
 	}
+	sorted := make([]Tensor, len(order))
+	for i, t := range order {
+		sorted[i] = *t
+	}
+	copy(tensors, sorted)
 	return nil
 }

@@ -18,6 +18,8 @@ const (
 	modelName = "model.safetensors"
 	maxIndex  = 64 << 20
 	maxShards = 10_000
+	// maxIndexed is how many tensors an index may name: large mixtures of experts have some 100,000.
+	maxIndexed = 400_000
 )
 
 // readShards finds the folder's safetensors files and reads their tables: those that the index names, else
@@ -223,7 +225,7 @@ func readIndex(path string) (map[string]string, error) {
 			if err != nil {
 				return err
 			}
-			if names += len(tensor); names > 2*maxNames || len(where) == 4*MaxTensors || len(tensor) > MaxName {
+			if names += len(tensor); names > 2*maxNames || len(where) == maxIndexed || len(tensor) > MaxName {
 				return j.errorAt(at, "too many tensors, or too long names")
 			}
 			if shards[shard] == "" {

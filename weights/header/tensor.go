@@ -10,9 +10,9 @@ import (
 
 // Limits of what is read from one checkpoint.
 const (
-	MaxName    = 1024    // bytes of a tensor's name
-	MaxRank    = 16      // dims of a tensor
-	MaxTensors = 100_000 // tensors of one file
+	MaxName    = 1024   // bytes of a tensor's name
+	MaxRank    = 16     // dims of a tensor
+	MaxTensors = 50_000 // tensors of one file
 )
 
 // Tensor is one array of a checkpoint, as the opened checkpoint will give it.
