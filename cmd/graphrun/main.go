@@ -1,0 +1,105 @@
+// Command graphrun composes neural-network graphs from YAML and runs them on MLX.
+//
+// Its exit codes: 0 all is well; 1 there are findings, in a graph file, between it and a checkpoint, or by doctor;
+// 2 it could not do what was asked; 130 it was interrupted.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/model"
+)
+
+const (
+	exitOK          = 0
+	exitFindings    = 1
+	exitFailed      = 2
+	exitInterrupted = 130
+)
+
+type commands struct {
+	Run      runCmd      `cmd:"" help:"Answer a prompt with a checkpoint."`
+	Validate validateCmd `cmd:"" help:"Check graph files, and what they make of a config or a checkpoint. Needs no MLX."`
+	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
+	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`
+	Version  versionCmd  `cmd:"" help:"Show the version."`
+	Help     helpCmd     `cmd:"" help:"Explain a command or the code of a diagnostic."`
+}
+
+// terminal is where a command reads and writes.
+type terminal struct {
+	in       io.Reader
+	out, err io.Writer
+	started  time.Time
+}
+
+// exit is an error that has been told already, or that only sets the exit code.
+type exit int
+
+func (e exit) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+func main() {
+	os.Exit(execute(os.Args[1:], terminal{in: os.Stdin, out: os.Stdout, err: os.Stderr, started: time.Now()}))
+}
+
+func execute(args []string, t terminal) int {
+	var c commands
+	stopped := -1 // by kong itself, after --help
+	parser, err := kong.New(&c, kong.Name("graphrun"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { stopped = code }),
+		kong.Description("Runs neural-network graphs that are written in YAML, on MLX."), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
+		kong.Vars{"codes": codesHint})
+	if err != nil {
+		return t.fail(err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	k, err := parser.Parse(args)
+	if stopped >= 0 {
+		return stopped
+	}
+	if err != nil {
+		t.say("graphrun: %v", err)
+		t.say("graphrun --help shows the commands and their flags")
+		return exitFailed
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	k.BindTo(ctx, (*context.Context)(nil))
+	return t.fail(k.Run(t, parser))
+}
+
+// fail tells an error and gives the exit code.
+func (t terminal) fail(err error) int {
+	var code exit
+	var found *model.Findings
+	switch {
+	case err == nil:
+		return exitOK
+	case errors.As(err, &code):
+		return int(code)
+	case errors.As(err, &found):
+		t.findings(found.List, found.Source)
+		return exitFindings
+	case errors.Is(err, context.Canceled):
+		t.say("graphrun: interrupted")
+		return exitInterrupted
+	}
+	t.say("graphrun: %v", err)
+	return exitFailed
+}
+
+func (t terminal) say(format string, args ...any) { fmt.Fprintf(t.err, format+"\n", args...) }
+
+// findings are written to standard error, with colours where that is a terminal.
+func (t terminal) findings(list []*diag.Diagnostic, source diag.SourceLine) {
+	_ = diag.Fprint(t.err, list, source, style(t.err))
+}

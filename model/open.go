@@ -1,0 +1,139 @@
+package model
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/graphrun/graphrun/compose"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/engine"
+	"github.com/graphrun/graphrun/graphs"
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/weights"
+	"github.com/graphrun/graphrun/weights/header"
+)
+
+// Options say what to open. Only Checkpoint is needed.
+type Options struct {
+	Checkpoint string // a folder with config.json and safetensors files, a .safetensors file or a .gguf file
+	Graph      string // a graph file of one's own; "": the shipped model that recognises the checkpoint
+	Force      bool   // compose Graph even where it does not recognise the checkpoint
+
+	Device       string // cpu, gpu; "": MLX's default
+	Context      int    // positions that a text may take; 0: no limit
+	PrefillStep  int    // prompt tokens per forward; 0: engine.DefaultPrefillStep
+	MemoryBudget int64  // bytes that weights, states and values may take; 0: no limit
+
+	// OnWeights is told the bytes of the opened weights.
+	OnWeights func(done, total int64)
+}
+
+// Model is a checkpoint that answers. Its methods may be called from any goroutine; one text is generated at a time per
+// Session.
+type Model struct {
+	name   string
+	step   int
+	ck     *header.Checkpoint
+	engine *engine.Engine
+	words  *words
+	found  *Findings
+}
+
+// Open reads the headers, composes the plan and opens the weights. The tokenizer is read meanwhile. What is wrong with a
+// graph or does not fit the checkpoint comes as *Findings. Without MLX it is mlx.ErrNoMLX, before any file is looked at.
+func Open(ctx context.Context, o Options) (*Model, error) {
+	if !mlx.Available {
+		return nil, mlx.ErrNoMLX
+	}
+	ck, err := OpenHeaders(o.Checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	reg, err := ops.Default()
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{ck: ck, step: o.PrefillStep, words: readWords(ck)}
+	p, err := m.compose(ctx, reg, o)
+	if err != nil {
+		return nil, err
+	}
+	files, err := weights.OpenFiles(ck)
+	if err != nil {
+		return nil, err
+	}
+	defer files.Close()
+	m.engine, err = engine.Open(ctx, p, reg, files, engine.Options{
+		Device: o.Device, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, OnProgress: o.OnWeights,
+	})
+	if err != nil {
+		return nil, m.findings(err)
+	}
+	return m, nil
+}
+
+// OpenHeaders reads a checkpoint's headers, for a model to be run: it needs a config.
+func OpenHeaders(path string) (*header.Checkpoint, error) {
+	if path == "" {
+		return nil, errors.New("no checkpoint is named: give a folder with config.json and safetensors files, or a .gguf file")
+	}
+	if _, err := os.Stat(path); err != nil {
+		return nil, missing(path, "checkpoint", err)
+	}
+	ck, err := header.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	if ck.Config == nil {
+		return nil, fmt.Errorf("%s: no config.json beside it, so nothing says how its tensors are put together", path)
+	}
+	return ck, nil
+}
+
+func (m *Model) compose(ctx context.Context, reg *registry.Registry, o Options) (*plan.Plan, error) {
+	r, err := compose.Compose(ctx, compose.Request{
+		Graph: o.Graph, Shipped: graphs.Files, Config: m.ck.Config, Checkpoint: m.ck, Registry: reg, Force: o.Force,
+	})
+	if err != nil {
+		return nil, err
+	}
+	m.name = r.Model
+	m.found = &Findings{List: r.Diagnostics.Sorted(), Source: sourceOf(r.Sources)}
+	if r.Plan == nil {
+		return nil, m.found
+	}
+	return r.Plan, nil
+}
+
+// findings puts an engine's error at its place in the graph file, where it has one.
+func (m *Model) findings(err error) error {
+	var at *engine.OpError
+	if !errors.As(err, &at) || at.At.IsZero() {
+		return err
+	}
+	return &Findings{
+		List:   []*diag.Diagnostic{{Code: "cannot-open", Message: at.Err.Error(), At: at.At, Path: at.Path}},
+		Source: m.found.Source,
+		err:    err,
+	}
+}
+
+// Name is the name of the graph that runs.
+func (m *Model) Name() string { return m.name }
+
+// Checkpoint is what was read of the checkpoint's headers.
+func (m *Model) Checkpoint() *header.Checkpoint { return m.ck }
+
+// Engine is what runs the plan, for callers that work on token ids.
+func (m *Model) Engine() *engine.Engine { return m.engine }
+
+// Findings are the composer's that did not keep the model from opening: warnings.
+func (m *Model) Findings() *Findings { return m.found }
+
+// Close frees the weights and everything else that was opened. It may be called twice.
+func (m *Model) Close() { m.engine.Close() }
