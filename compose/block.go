@@ -30,6 +30,14 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	body := place{f, nil}
 	for _, a := range params {
 		decl := blockParam(doc, a.Name.Text)
+		if decl.Default != nil {
+			if over, v := c.overrides(prefix, false, a.Name.Text); over != nil {
+				value, ok := c.setValue(v, decl, over)
+				good = good && ok
+				f.scalars[a.Name.Text] = value
+				continue
+			}
+		}
 		v, ok := p.argument(decl.Type.Text, a, doc.Name.Text)
 		good = good && ok
 		if ok {
@@ -98,6 +106,11 @@ func (x *expansion) blockDefault(body place, param *syntax.Param, call *syntax.C
 	name := param.Name.Text
 	if body.scalars[name] != nil {
 		return true
+	}
+	if over, v := x.c.overrides(body.prefix, body.doc.Kind == "model", name); over != nil && param.Default != nil {
+		value, ok := x.c.setValue(v, param, over)
+		body.scalars[name] = value
+		return ok
 	}
 	if param.Default == nil {
 		x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s (%s)", call.Callee.Text, name, param.Type.Text).
@@ -255,4 +268,11 @@ func (x *expansion) mismatch(body place, what string, have shape.Shape, dims []*
 	}
 	x.c.list.Errorf("shape-mismatch", at, "%s is %s, declared [%s]: %s", what, have, strings.Join(texts, ", "), why).
 		Because(declared, "declared here").In(body.prefix)
+}
+
+// setValue is what a line of set gives a parameter.
+func (c *composer) setValue(v *variant, param *syntax.Param, over *syntax.Arg) (*scalar, bool) {
+	decl := registry.Param{Name: param.Name.Text, Type: param.Type.Text}
+	value, ok := c.classArg(decl, over, "set", v.scope)
+	return &scalar{value: fromPlan(param.Type.Text, value), at: over.Name.At}, ok
 }

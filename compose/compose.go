@@ -32,6 +32,31 @@ type Request struct {
 	Registry   *registry.Registry
 	// Force makes a warning of a Graph that does not recognise the config.
 	Force bool
+	// Variants are names of shipped variants or files, in the order they follow on one another.
+	Variants []string
+	// Exact leaves out the variants that are taken by default.
+	Exact  bool
+	Device Device
+	Use    Use
+}
+
+// Device is what a variant may ask of the machine. The zero value is a CPU.
+type Device struct {
+	Kind   string // cpu, gpu; "": cpu
+	Arch   string // as MLX names it
+	ANE    bool
+	Memory int64 // bytes
+}
+
+// Use is what a variant or rule may ask of how the plan will be used. Zero values stand for the defaults.
+type Use struct {
+	Context      int    // positions; 4096
+	Batch        int    // sequences; 1
+	DraftTokens  int    // 0
+	Chunk        int    // of a prompt; 2048
+	MemoryBudget int64  // bytes; 0: no limit
+	Adapters     bool   // whether adapters will be used
+	KV           string // scheme of caches
 }
 
 // Result is a plan, if there are no errors, with everything that was found and the files that findings point into.
@@ -66,6 +91,11 @@ type composer struct {
 	ports       map[string]*resolved
 	states      map[string]int
 	instances   map[string]int
+	second      map[string]int      // ports by their tensors' path, where that is another name of a part
+	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
+	variants    []*variant
+	byPath      map[string]int // ports, when all are known
+	topK        map[int]int    // of experts: the last dim of the indices
 }
 
 // Compose makes a plan. Result.Plan is nil where there are errors or no config; err is for what is no one's file: a
@@ -115,7 +145,7 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 	c.model = doc
 	c.plan = &plan.Plan{Model: doc.Name.Text}
-	if !c.applyView(doc) {
+	if !c.applyView(doc) || !c.loadVariants(doc) {
 		return nil
 	}
 	if c.recipes == nil {
@@ -134,6 +164,8 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 func (c *composer) reset() {
 	c.tensorIndex, c.weights = map[string]int{}, map[string]int{}
 	c.ports, c.states, c.instances = map[string]*resolved{}, map[string]int{}, map[string]int{}
+	c.byPath, c.topK = nil, map[int]int{}
+	c.second, c.odd = map[string]int{}, map[int]*diag.Range{}
 }
 
 // storedActivation is the float dtype that most tensors have: what the activations are until an operator says

@@ -15,6 +15,7 @@ import (
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/weights/header"
 )
 
@@ -25,10 +26,14 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	t.Helper()
 	dir := t.TempDir()
 	var config *header.Config
+	var variants []string
 	for _, f := range files {
 		name := filepath.Join(dir, f.Name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
+		if f.Name == "variant.yaml" {
+			variants = append(variants, name)
+		}
 		if f.Name == "config.json" {
 			var err error
 			config, err = header.ReadConfig(name)
@@ -37,7 +42,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config})
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Variants: variants})
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, d := range r.Diagnostics.Sorted() {
@@ -54,8 +59,46 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	if r.Plan != nil {
 		fmt.Fprintf(&b, "composed: %d calls\n", len(r.Plan.Programs[0].Calls))
+		if len(variants) > 0 {
+			writeRows(&b, r.Plan)
+		}
 	}
 	return strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
+}
+
+// writeRows writes what each port of the first layer runs.
+func writeRows(b *strings.Builder, p *plan.Plan) {
+	for _, port := range p.Ports {
+		if !strings.HasPrefix(port.Path, "layers.0.") {
+			continue
+		}
+		fmt.Fprintf(b, "%s:", port.Path)
+		for _, r := range port.Rows {
+			fmt.Fprintf(b, " %d..%d %s", r.First, r.Last, p.Instances[r.Instance].Class)
+			for _, part := range p.Instances[r.Instance].Parts {
+				fmt.Fprintf(b, " %s=%s", part.Role, p.Instances[part.Instance].Class)
+			}
+			if r.Adapted >= 0 {
+				fmt.Fprintf(b, " adapted=%s", p.Instances[r.Adapted].Class)
+			}
+			b.WriteString(";")
+		}
+		b.WriteString("\n")
+	}
+	for _, g := range p.Programs {
+		fmt.Fprintf(b, "program rows %d..%d, %d results, %d calls\n", g.First, g.Last, len(g.Results), len(g.Calls))
+	}
+	for _, s := range p.Submit {
+		fmt.Fprintf(b, "submit %d..%d %s\n", s.First, s.Last, plan.Value{Kind: plan.Map, Map: entries(s.Args)}.Text())
+	}
+}
+
+func entries(args plan.Args) []plan.Entry {
+	out := make([]plan.Entry, len(args))
+	for i, a := range args {
+		out[i] = plan.Entry{Key: a.Name, Value: a.Value}
+	}
+	return out
 }
 
 // TestFaultyFiles holds every diagnostic to its golden text. `go test ./compose -update` writes them anew.

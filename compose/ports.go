@@ -81,6 +81,10 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 		return nil
 	}
 	pp := &c.plan.Ports[r.index]
+	if in := args[0].Type.Shape; c.odd[r.index] == nil && (len(in) < 2 || !in[0].Equal(shape.Sym("B")) || !in[1].Equal(shape.Sym("T"))) {
+		at := call.Range
+		c.odd[r.index] = &at
+	}
 	return x.emit(plan.Call{Port: r.index, Instance: pp.Rows[0].Instance, In: operands, State: -1, Path: pp.Path, At: call.Range}, []plan.Type{t})
 }
 
@@ -109,7 +113,11 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 	}
 	dims := in.Shape.With(len(in.Shape)-1, shape.Int(out))
 	if d.spec.Kind.Text == "experts" {
-		dims = append(args[1].Type.Shape.Clone(), shape.Int(out))
+		indices := args[1].Type.Shape
+		dims = append(indices.Clone(), shape.Int(out))
+		if k, ok := indices.Last().Known(); ok {
+			c.topK[r.index] = k
+		}
 	}
 	return plan.Type{Dtype: r.dtype(in.Dtype), Shape: dims}, true
 }
@@ -212,7 +220,7 @@ func (x *expansion) bindSingle(d *portDecl, dims []int, bias, transposed bool) (
 	if kind == "embedding" {
 		in, out = out, in
 	}
-	index := c.addPort(d, dims, []int{w}, instance)
+	index := c.addPort(d, dims, []int{w}, []string{"weight"}, instance)
 	return &resolved{index, in, out, c.resultDtype(kind, w)}, true
 }
 
@@ -266,8 +274,8 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		}
 		weights = append(weights, w)
 		parts = append(parts, plan.RolePart{Role: role, Instance: instance})
-		c.plan.Ports = append(c.plan.Ports, plan.Port{Path: d.path + "." + role, Kind: kind, Dims: []int{in, out}, Weights: []int{w}, At: d.spec.Name.At,
-			Rows: []plan.RowClass{{First: 1, Instance: instance, Exact: true}}})
+		c.pushPort(plan.Port{Path: d.path + "." + role, Kind: kind, Dims: []int{in, out}, Weights: []int{w}, Roles: []string{"weight"}, Place: d.spec.Name.At}, instance)
+		c.second[d.path+"."+name] = len(c.plan.Ports) - 1
 		return true
 	}
 	good := true
@@ -294,7 +302,16 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		return nil, false
 	}
 	instance := c.intern(plan.Instance{Class: form.Name, Kind: "mlp", Path: d.path, Parts: parts, Activation: act, At: d.spec.Name.At})
-	index := c.addPort(d, dims, weights, instance)
+	roles := make([]string, len(parts))
+	for i, p := range parts {
+		roles[i] = p.Role
+	}
+	if fused == "" {
+		if !c.pairPort(d, in, width, parts, weights, act) {
+			return nil, false
+		}
+	}
+	index := c.addPort(d, dims, weights, roles, instance)
 	first, last := c.resultDtype("linear", weights[0]), c.resultDtype("linear", weights[len(weights)-1])
 	return &resolved{index, in, in, func(x dtype.Dtype) dtype.Dtype { return last(first(x)) }}, true
 }
@@ -339,7 +356,11 @@ func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, 
 		return nil, false
 	}
 	c.plan.Instances[instance].Activation = act
-	index := c.addPort(d, dims, weights, instance)
+	held := make([]string, len(roles))
+	for i, r := range roles {
+		held[i] = r.Role
+	}
+	index := c.addPort(d, dims, weights, held, instance)
 	return &resolved{index, dims[0], dims[0], c.resultDtype("linear", weights[0])}, true
 }
 
@@ -392,9 +413,26 @@ func required(op *registry.Operator) int {
 	return n
 }
 
-func (c *composer) addPort(d *portDecl, dims, weights []int, instance int) int {
-	c.plan.Ports = append(c.plan.Ports, plan.Port{Path: d.path, Kind: d.spec.Kind.Text, Dims: dims, Weights: weights, At: d.spec.Name.At,
-		Rows: []plan.RowClass{{First: 1, Instance: instance, Exact: true}}})
+// pairPort is the gate and up of an mlp as one port, activation included.
+func (c *composer) pairPort(d *portDecl, in, width int, parts []plan.RolePart, weights []int, act *plan.Activation) bool {
+	form := c.reg.ExactClass("gate_up", "parts")
+	if form == nil {
+		c.list.Errorf("no-class", d.spec.Kind.At, "no exact class fills a port of kind gate_up").In(d.path)
+		return false
+	}
+	instance := c.intern(plan.Instance{Class: form.Name, Kind: "gate_up", Path: d.path + ".gate_up", Parts: parts[:2], Activation: act, At: d.spec.Name.At})
+	c.pushPort(plan.Port{Path: d.path + ".gate_up", Kind: "gate_up", Dims: []int{in, width}, Weights: weights[:2], Roles: []string{"gate_proj", "up_proj"}, Place: d.spec.Name.At}, instance)
+	return true
+}
+
+func (c *composer) addPort(d *portDecl, dims, weights []int, roles []string, instance int) int {
+	return c.pushPort(plan.Port{Path: d.path, Kind: d.spec.Kind.Text, Dims: dims, Weights: weights, Roles: roles, Place: d.spec.Name.At}, instance)
+}
+
+// pushPort adds a port that the exact class fills at every row count; bind lines change that later.
+func (c *composer) pushPort(p plan.Port, instance int) int {
+	p.Rows = []plan.RowClass{{First: 1, Instance: instance, Exact: true, Adapted: -1}}
+	c.plan.Ports = append(c.plan.Ports, p)
 	return len(c.plan.Ports) - 1
 }
 

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/syntax"
@@ -58,10 +59,51 @@ func (c *composer) entry(doc *syntax.Document) bool {
 		}
 	}
 	writes := func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
+	if !c.bind() {
+		return false
+	}
 	for _, e := range done {
-		c.plan.Programs = append(c.plan.Programs, e.program(e.results, writes), e.program(nil, writes))
+		for _, results := range [][]plan.Named{e.results, nil} {
+			c.plan.Programs = append(c.plan.Programs, c.byRows(e, e.program(results, writes))...)
+		}
 	}
 	return true
+}
+
+// byRows cuts a program at the row counts where any of its ports changes its class.
+func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
+	starts := []int{1}
+	for _, call := range p.Calls {
+		if call.Port < 0 {
+			continue
+		}
+		for _, r := range c.plan.Ports[call.Port].Rows {
+			starts = append(starts, r.First)
+		}
+	}
+	slices.Sort(starts)
+	starts = slices.Compact(starts)
+	bLo, bHi := bounds(e.x.answers, "B")
+	tLo, tHi := bounds(e.x.answers, "T")
+	var out []plan.Program
+	for i, first := range starts {
+		q := p
+		q.First, q.Last = first, 0
+		if i+1 < len(starts) {
+			q.Last = starts[i+1] - 1
+		}
+		if q.Last != 0 && q.Last < bLo*tLo || bHi < endless && tHi < endless && first > bHi*tHi {
+			continue // no forward that the guards allow has so many rows
+		}
+		q.Calls = slices.Clone(p.Calls)
+		for k := range q.Calls {
+			if port := q.Calls[k].Port; port >= 0 {
+				q.Calls[k].Instance = c.plan.Ports[port].At(first).Instance
+			}
+		}
+		out = append(out, q)
+	}
+	return out
 }
 
 func answersText(answers []answer) string {

@@ -1,9 +1,9 @@
-// Package graphs holds the shipped graph files: models, and the blocks they are made of.
+// Package graphs holds the shipped graph files: models, the blocks they are made of, variants and rules.
 package graphs
 
 import "embed"
 
-// Files has models/ and blocks/.
+// Files has models/, blocks/, variants/ and rules/.
 //
-//go:embed models/*.yaml blocks/*.yaml
+//go:embed models/*.yaml blocks/*.yaml variants/*.yaml rules/*.yaml
 var Files embed.FS

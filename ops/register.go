@@ -23,7 +23,7 @@ func Register(r *registry.Registry) error {
 			return fmt.Errorf("ops: %w", err)
 		}
 	}
-	for _, c := range []*registry.Class{dense(), affine(), unfusedMLP()} {
+	for _, c := range []*registry.Class{dense(), affine(), affineDense(), unfusedMLP(), gateUpUnfused(), mlpGateDown()} {
 		if err := r.AddClass(c); err != nil {
 			return fmt.Errorf("ops: %w", err)
 		}

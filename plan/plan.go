@@ -19,6 +19,9 @@ type Plan struct {
 	Ports     []Port     `json:"ports"`
 	States    []State    `json:"states"`
 	Programs  []Program  `json:"programs"`
+	Variants  []string   `json:"variants,omitempty"`
+	Submit    []Submit   `json:"submit,omitempty"`
+	Verify    []Cost     `json:"verify_cost,omitempty"`
 	Layers    int        `json:"layers"` // indices of the outermost repeat of the text entry
 	Dropped   []Dropped  `json:"dropped,omitempty"`
 	Unasked   []string   `json:"unasked,omitempty"` // config keys that no expression asked for
@@ -48,6 +51,8 @@ type Facts struct {
 	Bits    int         `json:"bits,omitempty"`
 	Group   int         `json:"group,omitempty"`
 	Mode    string      `json:"mode,omitempty"`
+	Layout  string      `json:"layout,omitempty"` // of trellis codes: row, interleaved
+	Axis    int         `json:"axis,omitempty"`
 	Inputs  int         `json:"inputs"`
 	Outputs int         `json:"outputs"`
 	Count   int         `json:"count,omitempty"` // matrices: experts, heads
@@ -102,7 +107,8 @@ type Port struct {
 	Kind    string     `json:"kind"`
 	Dims    []int      `json:"dims"`
 	Weights []int      `json:"weights"` // indices into Plan.Weights
-	At      diag.Range `json:"-"`
+	Roles   []string   `json:"roles"`   // of the weights: "weight" where there is one
+	Place   diag.Range `json:"-"`
 	Rows    []RowClass `json:"rows"` // ranges in order, without gaps, from 1
 }
 
@@ -112,7 +118,18 @@ type RowClass struct {
 	Last     int        `json:"last"` // 0: no end
 	Instance int        `json:"instance"`
 	Exact    bool       `json:"exact"`
-	At       diag.Range `json:"-"` // the bind line that won; zero for the exact class underneath
+	Adapted  int        `json:"adapted"` // the instance while an active adapter touches the port, -1: the exact class
+	At       diag.Range `json:"-"`       // the bind line that won; zero for the exact class underneath
+}
+
+// At is what a row count runs.
+func (p *Port) At(rows int) *RowClass {
+	for i := range p.Rows {
+		if r := &p.Rows[i]; rows >= r.First && (r.Last == 0 || rows <= r.Last) {
+			return r
+		}
+	}
+	return nil
 }
 
 // State is what a forward leaves for the next one.
@@ -121,7 +138,22 @@ type State struct {
 	Kind  string      `json:"kind"` // cache, array
 	Args  Args        `json:"args"`
 	Dtype dtype.Dtype `json:"dtype"` // of the activations, or as declared
-	At    diag.Range  `json:"-"`
+	// Rollback is how rejected tokens are taken back where a variant says so: replay, snapshot.
+	Rollback string     `json:"rollback,omitempty"`
+	At       diag.Range `json:"-"`
+}
+
+// Submit is when a forward of so many rows hands its work to the device.
+type Submit struct {
+	First int  `json:"first"`
+	Last  int  `json:"last"` // 0: no end
+	Args  Args `json:"args"`
+}
+
+// Cost is what a forward of Rows rows costs, in steps of one row.
+type Cost struct {
+	Rows int     `json:"rows"`
+	Cost float64 `json:"cost"`
 }
 
 // Program is a flat list of calls for one entry.

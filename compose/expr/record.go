@@ -11,8 +11,27 @@ import (
 
 // records are the typed facts of the language; a field that is not listed is an error when the expression is checked.
 var records = map[string]map[string]*Type{
-	"array":  {"shape": List(Int), "dtype": String},
-	"tensor": {"name": String, "shape": List(Int), "dtype": String},
+	"array":      {"shape": List(Int), "dtype": String},
+	"tensor":     {"name": String, "shape": List(Int), "dtype": String},
+	"port":       {"path": String, "kind": String, "entry": String, "count": Int, "top_k": Int},
+	"weight":     {"storage": String, "dtype": String, "bits": Int, "group": Int, "mode": String, "layout": String, "axis": Int, "inputs": Int, "outputs": Int, "bytes": Int, "bias": Bool},
+	"state":      {"scheme": String, "bits": Int, "group": Int},
+	"device":     {"kind": String, "arch": String, "ane": Bool, "memory": Int},
+	"checkpoint": {"fingerprint": String, "format": String},
+	"request":    {"context": Int, "batch": Int, "draft_tokens": Int, "chunk": Int, "memory_budget": Int, "adapters": Bool, "kv": String},
+}
+
+// RecordFields lists the fields of a record type, or nil.
+func RecordFields(kind string) map[string]*Type { return records[kind] }
+
+// Record makes a value of a record type from Go values.
+func Record(kind string, fields map[string]any) Value {
+	t := types.NewObjectType(kind)
+	r := record{t, map[string]ref.Val{}}
+	for name, v := range fields {
+		r.fields[name] = Of(v).Val
+	}
+	return Value{t, r}
 }
 
 // provider lets the checker know the records.
@@ -122,4 +141,13 @@ func Array(dims []Dim, dtype string) Value {
 type Dim struct {
 	Known    int
 	Symbolic string
+}
+
+// Field reads a field of a record, or gives no value.
+func Field(v Value, name string) Value {
+	r, ok := v.Val.(record)
+	if !ok {
+		return Value{}
+	}
+	return Value{records[r.kind.String()][name], r.fields[name]}
 }

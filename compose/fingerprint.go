@@ -1,0 +1,28 @@
+package compose
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+)
+
+// fingerprint is the first 16 hex digits of SHA-256 over the model's name and, sorted, each canonical tensor's name,
+// storage, dtype, bits, group, mode, layout and shape, a line each.
+func (c *composer) fingerprint() string {
+	h := sha256.New()
+	fmt.Fprintln(h, c.model.Name.Text)
+	for _, name := range sortedKeys(c.recipes) {
+		r := c.recipes[name]
+		path, isWeight := strings.CutSuffix(name, ".weight")
+		storage, bits, group, mode := "dense", 0, 0, ""
+		if isWeight && c.has(path+".scales") {
+			storage = "affine"
+			if q, ok := c.quant.For(path); ok {
+				bits, group, mode = q.Bits, q.GroupSize, q.Mode
+			}
+		}
+		fmt.Fprintln(h, name, storage, r.Dtype, bits, group, mode, "", r.Shape)
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}

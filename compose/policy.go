@@ -1,0 +1,125 @@
+package compose
+
+import (
+	"sort"
+	"strconv"
+
+	"github.com/graphrun/graphrun/compose/expr"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/plan"
+)
+
+// bindStates applies the variants' lines about states.
+func (c *composer) bindStates() bool {
+	good := true
+	for _, v := range c.variants {
+		for i := range v.doc.Variant.States {
+			good = c.stateLine(v, &v.doc.Variant.States[i]) && good
+		}
+	}
+	return good
+}
+
+func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
+	var patterns []*pattern.Pattern
+	for _, w := range line.Patterns {
+		p, ok := c.compilePattern(w)
+		if !ok {
+			return false
+		}
+		patterns = append(patterns, p)
+	}
+	for _, r := range line.Read {
+		for _, choice := range r.Class.Choices {
+			d := c.list.Errorf("unknown-class", choice.Name.At, "there is no class %s that reads a state", choice.Name.Text)
+			d.Helped("this version's caches are read as they are stored")
+		}
+	}
+	if len(line.Read) > 0 {
+		return false
+	}
+	matched := false
+	for i := range c.plan.States {
+		s := &c.plan.States[i]
+		if !matchesAny(patterns, s.Path) {
+			continue
+		}
+		matched = true
+		if line.When != nil {
+			scope := v.scope.with(facts{"state": expr.Record("state", map[string]any{"scheme": "plain", "bits": 0, "group": 0})})
+			val, ok := c.evalFacts(line.When, scope)
+			if !ok {
+				return false
+			}
+			if b, _ := val.Bool(); !b {
+				continue
+			}
+		}
+		if line.Rollback != nil {
+			s.Rollback = line.Rollback.Text
+		}
+	}
+	if !matched && !hasWord(v.doc.Variant.Of, "*") {
+		var paths []string
+		for i := range c.plan.States {
+			paths = append(paths, generalised(c.plan.States[i].Path))
+		}
+		d := c.list.Errorf("state-no-match", line.Patterns[0].At, "no state matches %s", wordList(line.Patterns))
+		helpNames(d, line.Patterns[0].Text, paths, "states")
+		return false
+	}
+	return true
+}
+
+// submitPolicy takes submit and verify_cost whole from the last variant that has them.
+func (c *composer) submitPolicy() bool {
+	good := true
+	for _, v := range c.variants {
+		if rows := v.doc.Variant.Submit; len(rows) > 0 {
+			keys := make([]syntax.Row, len(rows))
+			for i := range rows {
+				keys[i] = rows[i].Row
+			}
+			spans, ok := v.spans(c, keys)
+			good = good && ok
+			c.plan.Submit = nil
+			for _, s := range spans {
+				out := plan.Submit{First: s.first, Last: s.last}
+				if s.last == endless {
+					out.Last = 0
+				}
+				for _, a := range rows[s.entry].Args {
+					val, ok := c.evalFacts(a.Value, v.scope)
+					good = good && ok
+					if ok {
+						out.Args = append(out.Args, plan.Arg{Name: a.Name.Text, Value: val.Plan()})
+					}
+				}
+				c.plan.Submit = append(c.plan.Submit, out)
+			}
+		}
+		if costs := v.doc.Variant.Verify; len(costs) > 0 {
+			c.plan.Verify = nil
+			for _, cost := range costs {
+				n, err := strconv.Atoi(cost.Rows.Text)
+				if err != nil || n < 1 {
+					c.list.Errorf("bad-rows", cost.Rows.At, "verify_cost's keys are row counts; this is %s", cost.Rows.Text)
+					good = false
+					continue
+				}
+				val, ok := c.evalFacts(cost.Cost, v.scope)
+				f, isNumber := val.Number()
+				if ok && !isNumber {
+					c.list.Errorf("parameter-type", cost.Cost.At(), "a cost is a number; this is %s", val.Show())
+				}
+				good = good && ok && isNumber
+				c.plan.Verify = append(c.plan.Verify, plan.Cost{Rows: n, Cost: f})
+			}
+			sort.Slice(c.plan.Verify, func(i, j int) bool { return c.plan.Verify[i].Rows < c.plan.Verify[j].Rows })
+		}
+	}
+	return good
+}
+
+func sortInts(list []int) { sort.Ints(list) }
