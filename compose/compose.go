@@ -38,6 +38,16 @@ type Request struct {
 	Exact  bool
 	Device Device
 	Use    Use
+	// Rules are names of shipped rules or files that the plan is held to.
+	Rules []string
+	// Memory estimates a plan for rules; nil where rules may not ask it.
+	Memory func(p *plan.Plan, context, batch int) ([]MemoryLine, error)
+}
+
+// MemoryLine is one item of a memory estimate.
+type MemoryLine struct {
+	Name  string
+	Bytes int64
 }
 
 // Device is what a variant may ask of the machine. The zero value is a CPU.
@@ -157,6 +167,7 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 		return nil
 	}
 	c.audit()
+	c.checkRules()
 	return c.plan
 }
 

@@ -26,13 +26,16 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	t.Helper()
 	dir := t.TempDir()
 	var config *header.Config
-	var variants []string
+	var variants, rules []string
 	for _, f := range files {
 		name := filepath.Join(dir, f.Name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
 		if f.Name == "variant.yaml" {
 			variants = append(variants, name)
+		}
+		if f.Name == "rules.yaml" {
+			rules = append(rules, name)
 		}
 		if f.Name == "config.json" {
 			var err error
@@ -42,7 +45,10 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Variants: variants})
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Variants: variants, Rules: rules,
+		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
+			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
+		}})
 	require.NoError(t, err)
 	var b strings.Builder
 	for _, d := range r.Diagnostics.Sorted() {

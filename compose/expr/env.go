@@ -109,7 +109,7 @@ func (e *Engine) environment() (*cel.Env, error) {
 		toFloat("log", math.Log), toFloat("sqrt", math.Sqrt), toFloat("floor", math.Floor), toFloat("ceil", math.Ceil),
 		absolute(), power(), e.tensors(),
 	}
-	return cel.NewCustomEnv(append(opts, accessors()...)...)
+	return cel.NewCustomEnv(append(append(opts, accessors()...), methods()...)...)
 }
 
 func addInts(a, b int64) ref.Val { return types.Int(a).Add(types.Int(b)) }

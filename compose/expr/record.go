@@ -22,16 +22,28 @@ var records = map[string]map[string]*Type{
 }
 
 // RecordFields lists the fields of a record type, or nil.
-func RecordFields(kind string) map[string]*Type { return records[kind] }
+func RecordFields(kind string) map[string]*Type { return fieldsOf(kind) }
 
 // Record makes a value of a record type from Go values.
 func Record(kind string, fields map[string]any) Value {
 	t := types.NewObjectType(kind)
-	r := record{t, map[string]ref.Val{}}
+	r := record{kind: t, fields: map[string]ref.Val{}}
 	for name, v := range fields {
+		if inner, ok := v.(Value); ok {
+			r.fields[name] = inner.Val
+			continue
+		}
 		r.fields[name] = Of(v).Val
 	}
 	return Value{t, r}
+}
+
+// fieldsOf are the fields of a record type.
+func fieldsOf(kind string) map[string]*Type {
+	if f := records[kind]; f != nil {
+		return f
+	}
+	return planRecords[kind]
 }
 
 // provider lets the checker know the records.
@@ -40,15 +52,15 @@ type provider struct{ types.Provider }
 func newProvider() types.Provider { return provider{types.NewEmptyRegistry()} }
 
 func (p provider) FindStructType(name string) (*types.Type, bool) {
-	if records[name] != nil {
+	if fieldsOf(name) != nil {
 		return types.NewTypeTypeWithParam(types.NewObjectType(name)), true
 	}
 	return p.Provider.FindStructType(name)
 }
 
 func (p provider) FindStructFieldNames(name string) ([]string, bool) {
-	fields, ok := records[name]
-	if !ok {
+	fields := fieldsOf(name)
+	if fields == nil {
 		return p.Provider.FindStructFieldNames(name)
 	}
 	var out []string
@@ -59,7 +71,7 @@ func (p provider) FindStructFieldNames(name string) ([]string, bool) {
 }
 
 func (p provider) FindStructFieldType(name, field string) (*types.FieldType, bool) {
-	if t := records[name][field]; t != nil {
+	if t := fieldsOf(name)[field]; t != nil {
 		return &types.FieldType{Type: t}, true
 	}
 	return p.Provider.FindStructFieldType(name, field)
@@ -69,6 +81,7 @@ func (p provider) FindStructFieldType(name, field string) (*types.FieldType, boo
 type record struct {
 	kind   *Type
 	fields map[string]ref.Val
+	call   func(args ...int) ref.Val // its method, if it has one
 }
 
 func (r record) ConvertToNative(t reflect.Type) (any, error) {
@@ -134,7 +147,7 @@ func Array(dims []Dim, dtype string) Value {
 		}
 	}
 	shape := dimList{types.NewRefValList(types.DefaultTypeAdapter, list), symbolic}
-	return Value{ArrayType, record{ArrayType, map[string]ref.Val{"shape": shape, "dtype": types.String(dtype)}}}
+	return Value{ArrayType, record{kind: ArrayType, fields: map[string]ref.Val{"shape": shape, "dtype": types.String(dtype)}}}
 }
 
 // Dim is a dim of a graph value: a number, or the text of a form that is not one yet.
@@ -149,5 +162,5 @@ func Field(v Value, name string) Value {
 	if !ok {
 		return Value{}
 	}
-	return Value{records[r.kind.String()][name], r.fields[name]}
+	return Value{fieldsOf(r.kind.String())[name], r.fields[name]}
 }

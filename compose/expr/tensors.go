@@ -40,6 +40,6 @@ func (e *Engine) tensors() cel.EnvOption {
 
 // TensorValue makes the facts of a tensor.
 func TensorValue(t Tensor) Value {
-	return Value{TensorType, record{TensorType, map[string]ref.Val{
+	return Value{TensorType, record{kind: TensorType, fields: map[string]ref.Val{
 		"name": types.String(t.Name), "shape": Of(t.Shape).Val, "dtype": types.String(t.Dtype)}}}
 }
