@@ -125,7 +125,7 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 		return nil, fmt.Errorf("this engine has no operator %s", src.Operator)
 	}
 	b := &registry.Build{Args: src.Args, Types: src.Types, State: src.State, Device: e.device, Scope: e.scope,
-		Keep: e.keep, Memo: e.memo, States: make([]int, len(src.In))}
+		Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup, States: make([]int, len(src.In))}
 	for i := range src.In {
 		in := &src.In[i]
 		arg := registry.Arg{Given: in.Kind != plan.FromNothing, Type: in.Type}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graphrun/graphrun/plan"
 )
@@ -112,7 +113,7 @@ func checkCall(p *plan.Plan, c *plan.Call, read, write func(int) error) error {
 		case plan.FromState:
 			err = inside("state", in.Index, len(p.States))
 		case plan.FromScalar:
-			if _, ok := scalar(in.Scalar); !ok {
+			if !number(in.Scalar) {
 				err = fmt.Errorf("%s is no number", in.Scalar.Text())
 			}
 		default:
@@ -137,13 +138,10 @@ func inside(what string, i, n int) error {
 	return nil
 }
 
-// scalar is the number of a weak scalar; booleans count as 0 and 1.
-func scalar(v plan.Value) (float64, bool) {
-	if v.Kind == plan.Bool {
-		if v.Bool {
-			return 1, true
-		}
-		return 0, true
+// number tells whether a value is a number or boolean, or a list of these, as `constant` takes it.
+func number(v plan.Value) bool {
+	if v.Kind == plan.List {
+		return !slices.ContainsFunc(v.List, func(x plan.Value) bool { return !number(x) })
 	}
-	return v.Number()
+	return v.Kind == plan.Int || v.Kind == plan.Float || v.Kind == plan.Bool
 }

@@ -10,12 +10,13 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/weights"
 	"github.com/graphrun/graphrun/weights/view"
 )
 
-// Loader makes the array that a recipe describes. The array belongs to the scope and may be lazy.
+// Loader opens weights: the arrays belong to the scope. It is called on the engine's thread. *weights.Files is one.
 type Loader interface {
-	Make(sc *mlx.Scope, r *view.Recipe) (mlx.Array, error)
+	Load(ctx context.Context, sc *mlx.Scope, recipes []*view.Recipe, o weights.Options) ([]mlx.Array, error)
 }
 
 // Options are the settings of an engine. The zero value opens on MLX's default device without limits.
@@ -28,7 +29,8 @@ type Options struct {
 	// MemoryBudget is what weights, states and values may take together, in bytes; 0: no limit. States count at
 	// Context positions, or 4096 where there is no limit.
 	MemoryBudget int64
-	// OnProgress is told the bytes of the opened weights. It runs on the engine's thread and must not call the engine.
+	// OnProgress is told the bytes of the opened weights, on any goroutine but one at a time. It must be quick and not call
+	// the engine.
 	OnProgress func(done, total int64)
 }
 
@@ -48,9 +50,10 @@ type Engine struct {
 	async     bool // submit the next step before the last is read: GPUs
 	tensors   []mlx.Array
 	constants []mlx.Array
-	kept      map[mlx.Array]bool // the constants
+	kept      map[mlx.Array]bool // tensors and constants
 	scope     *mlx.Scope         // for loading and building
 	memo      map[any]any
+	cleanups  []func() // what constructors made beside arrays
 	instances map[bound]registry.Run
 	sessions  map[*Session]struct{}
 	closed    bool
@@ -173,7 +176,7 @@ func (e *Engine) Close() {
 			}
 			mlx.FreeAll(present(e.tensors)...)
 			mlx.FreeAll(e.constants...)
-			e.tensors, e.constants, e.instances, e.tables = nil, nil, nil, nil
+			e.tensors, e.constants, e.instances, e.tables, e.cleanups = nil, nil, nil, nil, nil
 			_ = mlx.ClearCache()
 			if e.stream.Valid() {
 				e.stream.Free()
@@ -214,6 +217,9 @@ func (e *Engine) keep(a mlx.Array) mlx.Array {
 	return a
 }
 
+// cleanup registers what is to run when the engine closes.
+func (e *Engine) cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
+
 // tensorPlace finds a call that reads a tensor, for errors.
 func (e *Engine) tensorPlace(tensor int) (string, diag.Range) {
 	holds := func(w plan.Weight) bool {
@@ -222,7 +228,7 @@ func (e *Engine) tensorPlace(tensor int) (string, diag.Range) {
 	for _, port := range e.plan.Ports {
 		for _, w := range port.Weights {
 			if w >= 0 && w < len(e.plan.Weights) && holds(e.plan.Weights[w]) {
-				return port.Path, port.At
+				return port.Path, port.Place
 			}
 		}
 	}

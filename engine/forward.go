@@ -45,7 +45,10 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 	defer func() {
 		// One deferred call per forward; an operator's panic is that operator's error.
 		if r := recover(); r != nil {
-			err = at(c.at.Path, c.at.At, fmt.Errorf("internal error: %v", r))
+			if err = s.forward.ResetErr(); err == nil { // else the panic only followed from it
+				err = fmt.Errorf("internal error: %v", r)
+			}
+			err = at(c.at.Path, c.at.At, fmt.Errorf("%s: %w", s.engine.calls(c), err))
 		}
 	}()
 	forward := &s.forward

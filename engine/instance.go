@@ -108,8 +108,16 @@ func (e *Engine) activation(inst *plan.Instance, u use) (registry.Run, error) {
 		return nil, fmt.Errorf("activation %s: %w", name, err)
 	}
 	b := &registry.Build{Args: inst.Activation.Args, Inputs: inputs, Types: types, State: -1, States: states, Device: e.device,
-		Scope: e.scope, Keep: e.keep, Memo: e.memo}
-	return e.made(name, func() (registry.Run, error) { return op.Build(b) })
+		Scope: e.scope, Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup}
+	run, err := e.made(name, func() (registry.Run, error) { return op.Build(b) })
+	if err != nil || len(op.Inputs) > 1 {
+		return run, err
+	}
+	// A function of gate alone: up is multiplied by it.
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
+		bent := run(c, in[:1])
+		return []mlx.Array{c.Multiply(bent[0], in[1])}
+	}, nil
 }
 
 // made calls a constructor, frees what it used on the way and evaluates what it kept.

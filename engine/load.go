@@ -5,90 +5,155 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
+	"sync"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/weights"
+	"github.com/graphrun/graphrun/weights/view"
 )
 
-// Tensors are evaluated in batches of about this many bytes: repacking takes memory beside the result, and a batch's
-// is given back before the next begins. Without a bound the peak would be the checkpoint twice.
-const (
-	loadBatchBytes = 128 << 20
-	loadBatchCount = 256
-)
+// Tensors are opened in batches of about this many bytes: computing and unpacking take memory beside the result, and a
+// batch's is given back before the next begins. Without a bound the peak would be the checkpoint twice.
+const loadBatchBytes = 256 << 20
 
 // load opens the plan's tensors, each once.
 func (e *Engine) load(ctx context.Context, loader Loader) error {
-	p := e.plan
-	var total, done int64
-	for i := range p.Tensors {
-		total += p.Tensors[i].Bytes()
-	}
-	report := func() {
-		if e.options.OnProgress != nil {
-			e.options.OnProgress(done, total)
+	tensors := e.plan.Tensors
+	for i := range tensors {
+		if tensors[i].Recipe == nil || loader == nil {
+			return e.tensorError(i, errors.New("the plan was composed without a checkpoint; it can be checked but not run"))
 		}
 	}
-	report()
-	e.tensors = make([]mlx.Array, len(p.Tensors))
-	first, bytes := 0, int64(0)
-	for i := range p.Tensors {
-		if err := ctx.Err(); err != nil {
+	p := newProgress(e.options.OnProgress, tensors)
+	e.tensors = make([]mlx.Array, len(tensors))
+	for first := 0; first < len(tensors); {
+		end := batchEnd(first, len(tensors), func(i int) string { return tensors[i].Name }, func(i int) int64 { return tensors[i].Bytes() })
+		if err := e.loadBatch(ctx, loader, first, end, p); err != nil {
 			return err
 		}
-		if err := e.loadOne(loader, i); err != nil {
-			return err
-		}
-		bytes += p.Tensors[i].Bytes()
-		if i+1 < len(p.Tensors) && bytes < loadBatchBytes && i+1-first < loadBatchCount {
-			continue
-		}
-		if err := e.finishBatch(first, i+1); err != nil {
-			return err
-		}
-		done += bytes
-		first, bytes = i+1, 0
-		report()
+		first = end
 	}
 	return nil
 }
 
-// loadOne makes one tensor, perhaps lazily, and holds it to the plan.
-func (e *Engine) loadOne(loader Loader, i int) error {
-	t := &e.plan.Tensors[i]
-	fail := func(err error) error {
-		path, where := e.tensorPlace(i)
-		return at(path, where, fmt.Errorf("tensor %s: %w", t.Name, err))
+// batchEnd is where a batch that begins at first ends: after enough bytes, at the end of a module, since a weight's
+// codes, scales and zero points may come from the same stored blocks.
+func batchEnd(first, n int, name func(int) string, size func(int) int64) int {
+	bytes := int64(0)
+	for i := first; i < n; i++ {
+		if bytes >= loadBatchBytes && module(name(i)) != module(name(i-1)) {
+			return i
+		}
+		bytes += size(i)
 	}
-	if t.Recipe == nil || loader == nil {
-		return fail(errors.New("the plan was composed without a checkpoint; it can be checked but not run"))
-	}
-	a, err := loader.Make(e.scope, t.Recipe)
-	if err = errors.Join(err, e.scope.ResetErr()); err != nil {
-		return fail(err)
-	}
-	if !a.Valid() {
-		return fail(errors.New("the checkpoint gave no array"))
-	}
-	e.scope.Keep(a)
-	e.tensors[i] = a
-	if got := a.Dtype(); got != t.Dtype {
-		return fail(fmt.Errorf("is %s in the checkpoint, the plan has %s", got, t.Dtype))
-	}
-	if got := a.Shape(); !slices.Equal(got, t.Shape) {
-		return fail(fmt.Errorf("has shape %v in the checkpoint, the plan has %v", got, t.Shape))
-	}
-	return nil
+	return n
 }
 
-// finishBatch evaluates the tensors from first to end and gives back what only making them took.
-func (e *Engine) finishBatch(first, end int) error {
+func module(name string) string { return name[:strings.LastIndexByte(name, '.')+1] }
+
+func (e *Engine) loadBatch(ctx context.Context, loader Loader, first, end int, p *progress) error {
+	var recipes []*view.Recipe
+	var bytes int64
+	for i := first; i < end; i++ {
+		recipes = append(recipes, e.plan.Tensors[i].Recipe)
+		bytes += e.plan.Tensors[i].Bytes()
+	}
+	arrays, err := loader.Load(ctx, e.scope, recipes, weights.Options{ReadAhead: true, Progress: p.part(bytes)})
+	if scope := e.scope.ResetErr(); err == nil {
+		err = scope
+	}
+	if err == nil && len(arrays) != len(recipes) {
+		err = fmt.Errorf("the checkpoint gave %d arrays for %d tensors", len(arrays), len(recipes))
+	}
+	if err != nil {
+		e.scope.Free()
+		return err
+	}
+	for i, a := range arrays {
+		if err := e.hold(first+i, a); err != nil {
+			e.scope.Free()
+			return err
+		}
+	}
 	e.scope.Free()
 	if err := mlx.Eval(e.tensors[first:end]...); err != nil {
-		names := e.plan.Tensors[first].Name
-		if end-first > 1 {
-			names += " to " + e.plan.Tensors[end-1].Name
-		}
-		return fmt.Errorf("opening tensors %s: %w", names, err)
+		return fmt.Errorf("opening %s to %s: %w", e.plan.Tensors[first].Name, e.plan.Tensors[end-1].Name, err)
 	}
+	p.finish(bytes)
 	return mlx.ClearCache()
+}
+
+// hold takes a tensor's array and holds it to the plan.
+func (e *Engine) hold(i int, a mlx.Array) error {
+	t := &e.plan.Tensors[i]
+	if !a.Valid() {
+		return e.tensorError(i, errors.New("the checkpoint gave no array"))
+	}
+	if e.kept[a] {
+		a = e.scope.Own(a.Clone()) // two tensors of one recipe are two handles
+	}
+	e.scope.Keep(a)
+	e.kept[a] = true
+	e.tensors[i] = a
+	if got := a.Dtype(); got != t.Dtype {
+		return e.tensorError(i, fmt.Errorf("is %s in the checkpoint, the plan has %s", got, t.Dtype))
+	}
+	if got := a.Shape(); !slices.Equal(got, t.Shape) {
+		return e.tensorError(i, fmt.Errorf("has shape %v in the checkpoint, the plan has %v", got, t.Shape))
+	}
+	return nil
+}
+
+func (e *Engine) tensorError(i int, err error) error {
+	path, where := e.tensorPlace(i)
+	return at(path, where, fmt.Errorf("tensor %s: %w", e.plan.Tensors[i].Name, err))
+}
+
+// progress adds the batches' progress up, in bytes of the plan's tensors.
+type progress struct {
+	mu                sync.Mutex
+	tell              func(done, total int64)
+	done, told, total int64
+}
+
+func newProgress(tell func(done, total int64), tensors []plan.Tensor) *progress {
+	p := &progress{tell: tell}
+	for i := range tensors {
+		p.total += tensors[i].Bytes()
+	}
+	if tell != nil {
+		tell(0, p.total)
+	}
+	return p
+}
+
+// part is the progress of a batch: the loader counts stored bytes, of which that many bytes of tensors are made.
+func (p *progress) part(bytes int64) func(done, total int64) {
+	if p.tell == nil {
+		return nil
+	}
+	return func(done, total int64) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if total > 0 {
+			p.to(p.done + int64(float64(bytes)*float64(done)/float64(total)))
+		}
+	}
+}
+
+func (p *progress) finish(bytes int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done += bytes
+	p.to(p.done)
+}
+
+// to tells a new number; the workers' come in any order.
+func (p *progress) to(done int64) {
+	if p.tell != nil && done > p.told {
+		p.told = done
+		p.tell(done, p.total)
+	}
 }

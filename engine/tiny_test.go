@@ -15,6 +15,7 @@ import (
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/shape"
+	"github.com/graphrun/graphrun/weights"
 	"github.com/graphrun/graphrun/weights/view"
 )
 
@@ -110,8 +111,8 @@ func tinyPlan() *plan.Plan {
 			{Class: "matrix", Kind: "head", Path: "lm_head", Weights: []plan.RoleWeight{{Role: "weight", Weight: 1}}, At: tinyLine(3)},
 		},
 		Ports: []plan.Port{
-			{Path: "model.embed_tokens", Kind: "embedding", Dims: []int{tinyVocab, tinyWidth}, Weights: []int{0}, At: tinyLine(2)},
-			{Path: "lm_head", Kind: "head", Dims: []int{tinyWidth, tinyVocab}, Weights: []int{1}, At: tinyLine(3)},
+			{Path: "model.embed_tokens", Kind: "embedding", Dims: []int{tinyVocab, tinyWidth}, Weights: []int{0}, Place: tinyLine(2)},
+			{Path: "lm_head", Kind: "head", Dims: []int{tinyWidth, tinyVocab}, Weights: []int{1}, Place: tinyLine(3)},
 		},
 		States: []plan.State{{Path: "model.sum", Kind: "sum", Dtype: f32, At: tinyLine(4)}},
 		Programs: []plan.Program{
@@ -214,24 +215,33 @@ func (s *sumState) add(sc *mlx.Scope, x mlx.Array) mlx.Array {
 	return y
 }
 
-// tinyLoader gives the plan's two tensors in order.
+// tinyLoader gives the plan's two tensors.
 type tinyLoader struct {
 	p    *plan.Plan
 	fail string // the tensor that cannot be read
 }
 
-func (l tinyLoader) Make(sc *mlx.Scope, r *view.Recipe) (mlx.Array, error) {
-	for i, data := range [][]float32{tinyEmbedding(), tinyHead()} {
-		if l.p.Tensors[i].Recipe != r {
-			continue
+func (l tinyLoader) Load(ctx context.Context, sc *mlx.Scope, recipes []*view.Recipe, o weights.Options) ([]mlx.Array, error) {
+	var out []mlx.Array
+	for n, r := range recipes {
+		for i, data := range [][]float32{tinyEmbedding(), tinyHead()} {
+			if l.p.Tensors[i].Recipe != r {
+				continue
+			}
+			if l.p.Tensors[i].Name == l.fail {
+				return nil, errors.New("tensor " + l.fail + ": the file ends early")
+			}
+			a, err := mlx.FromFloat32s(data, tinyVocab, tinyWidth)
+			if err != nil {
+				return nil, err
+			}
+			out = append(out, sc.Own(a))
+			if o.Progress != nil {
+				o.Progress(int64(n+1), int64(len(recipes)))
+			}
 		}
-		if l.p.Tensors[i].Name == l.fail {
-			return mlx.Array{}, errors.New("the file ends early")
-		}
-		a, err := mlx.FromFloat32s(data, tinyVocab, tinyWidth)
-		return sc.Own(a), err
 	}
-	return mlx.Array{}, errors.New("no such tensor")
+	return out, ctx.Err()
 }
 
 func openTiny(t testing.TB, p *plan.Plan, o Options) (*Engine, error) {
