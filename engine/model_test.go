@@ -59,9 +59,7 @@ type oracleCase struct {
 
 type manifest struct {
 	Cases map[string]struct {
-		Kind    string   `json:"kind"`
-		Prompts []string `json:"prompts"`
-		Sampled bool     `json:"sampled"`
+		Sampled bool `json:"sampled"`
 	} `json:"cases"`
 }
 
@@ -97,8 +95,6 @@ func openCase(t testing.TB, name string) *oracleCase {
 	})
 	return c
 }
-
-func (c *oracleCase) has(key string) bool { return c.want[key].Valid() }
 
 func (c *oracleCase) ids(key string) []int32 {
 	c.t.Helper()
