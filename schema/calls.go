@@ -1,0 +1,178 @@
+package schema
+
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/registry"
+)
+
+const (
+	stateDoc = "The state that the call uses, by name; of a block also {inner name: path from the root}. Of an anonymous body: the states it declares."
+	nodesDoc = "Lines of an anonymous body, which sees the names around it."
+)
+
+// reserved are the keys of every call. state is told apart: where a callee has none, it is no key.
+func reserved() Properties {
+	return Properties{
+		key("at", ref("call.at")), key("when", ref("call.when")), key("unless", ref("call.unless")),
+		key("repeat", ref("call.repeat")), key("collect", ref("call.collect")), key("doc", ref("call.doc")),
+	}
+}
+
+// call defines calls: an anonymous body where there are nodes, else what the operator or shipped block that is named
+// takes. What calls a port of the body or a block of the user's is open.
+func (b *builder) call() {
+	b.define("call.at", text("The path prefix of what the call declares, below the caller's: `at: 'model.layers.{i}'`."))
+	b.define("call.when", expression("Where false the node is not there.", "bool"))
+	b.define("call.unless", expression("Where true the node is not there.", "bool"))
+	b.define("call.doc", text("What the line does."))
+	repeat := declared("Runs the call for each index: {i: count} or {i: [first, stop]}. The results are carried from one index to the next.",
+		&Schema{Type: Types{"integer", "string", "array"}, Items: typed("int"), MinItems: 2, MaxItems: 2})
+	repeat.MinProperties, repeat.MaxProperties = 1, 1
+	b.define("call.repeat", repeat)
+	b.define("call.collect", declared("Also gives the list of a result after each index: {taps: h}.", ref("name")))
+	b.define("call.state", &Schema{Description: stateDoc,
+		Type: Types{"string", "object", "null"}, AdditionalProperties: ref("name")})
+	b.define("input", &Schema{Description: "A name in scope (a value, weight, number or state), or a number.", Type: Types{"string", "number", "boolean"}})
+
+	anonymous := closed("An anonymous block: it sees the names around it.", append(reserved(), bodyKeys()...)...).require("nodes")
+	b.define("anonymous", anonymous)
+
+	named := &Schema{Properties: Properties{key("state", ref("call.state"))}}
+	open := &Schema{
+		Description: "A call. The first key names what is called: a port in scope, an operator or a block; its value is the input, by name, by position or as a map.",
+		Type:        Types{"object"},
+		Properties:  append(reserved(), key("state", &Schema{Description: stateDoc}), key("nodes", &Schema{Description: nodesDoc})),
+		If:          &Schema{Required: []string{"nodes"}},
+		Then:        ref("anonymous"),
+		Else:        named,
+	}
+	for _, o := range b.reg.Operators() {
+		open.Properties = append(open.Properties, key(o.Name, &Schema{Description: o.Doc}))
+		named.AllOf = append(named.AllOf, when(o.Name, ref("operator."+o.Name)))
+	}
+	for _, s := range b.blocks {
+		open.Properties = append(open.Properties, key(s.name, &Schema{Description: s.doc}))
+		named.AllOf = append(named.AllOf, when(s.name, ref("block."+s.name)))
+	}
+	b.define("call", open)
+}
+
+// signatures defines a call of each operator and each shipped block, and the parameters of each class.
+func (b *builder) signatures() {
+	for _, o := range b.reg.Operators() {
+		b.define("operator."+o.Name, b.operator(o))
+	}
+	for _, s := range b.blocks {
+		b.define("block."+s.name, s.schema())
+	}
+	b.classes()
+}
+
+func (b *builder) operator(o *registry.Operator) *Schema {
+	first := input(o.Inputs, o.Each)
+	if o.Name == "constant" { // its input alone is an expression
+		first = ref("expression")
+	}
+	first.Description = o.Doc
+	s := closed(o.Doc, key(o.Name, first))
+	s.Title = o.Name
+	for _, in := range o.Inputs {
+		if s.Properties.Get(in.Name) == nil {
+			s.Properties = append(s.Properties, key(in.Name, namedInput(in)))
+		}
+	}
+	s.Properties = append(s.Properties, paramKeys(o.Params)...)
+	s.Properties = append(s.Properties, reserved()...)
+	s.Required = requiredParams(o.Params)
+	if o.State != registry.NoState {
+		s.Properties = append(s.Properties, key("state", ref("call.state")))
+	}
+	if o.State == registry.RequiredState {
+		s.Required = append(s.Required, "state")
+	}
+	return s
+}
+
+// input is what a call's first key takes: one name, a list by position (of an operator marked so: one node per name),
+// or a map by name.
+func input(inputs []registry.Input, each bool) *Schema {
+	s := closed("")
+	variadic := each
+	for _, in := range inputs {
+		s.Properties = append(s.Properties, key(in.Name, namedInput(in)))
+		variadic = variadic || in.Variadic
+	}
+	s.Items = ref("input")
+	if !variadic {
+		s.MaxItems = max(len(inputs), 1)
+	}
+	return s.or("array", "string", "number", "boolean", "null")
+}
+
+func namedInput(in registry.Input) *Schema {
+	kind := map[registry.InputKind]string{registry.Value: "value", registry.Weight: "weight", registry.State: "state", registry.TypeOf: "dtype of a value"}[in.Kind]
+	if in.Optional {
+		kind += ", optional"
+	}
+	return &Schema{Description: fmt.Sprintf("%s (%s)", sentence(in.Doc), kind), Type: Types{"string", "number", "boolean", "null"}}
+}
+
+func paramKeys(params []registry.Param) Properties {
+	var out Properties
+	for _, p := range params {
+		out = append(out, key(p.Name, param(p)))
+	}
+	return out
+}
+
+func requiredParams(params []registry.Param) []string {
+	var out []string
+	for _, p := range params {
+		if p.Default == nil && !p.Optional {
+			out = append(out, p.Name)
+		}
+	}
+	return out
+}
+
+// checkNames holds what telling calls apart by their keys rests on: no input, parameter or reserved key has the name of
+// an operator or a shipped block.
+func (b *builder) checkNames() error {
+	callees := map[string]bool{}
+	for _, o := range b.reg.Operators() {
+		callees[o.Name] = true
+	}
+	for _, s := range b.blocks {
+		if callees[s.name] {
+			return fmt.Errorf("the shipped block %s has the name of an operator", s.name)
+		}
+		callees[s.name] = true
+	}
+	check := func(owner, name string) error {
+		if callees[name] || contains(reservedKeys, name) {
+			return fmt.Errorf("%s: a key of its calls, %s, is also an operator, a block or a key of every call", owner, name)
+		}
+		return nil
+	}
+	for _, o := range b.reg.Operators() {
+		for _, in := range o.Inputs {
+			if err := check("operator "+o.Name, in.Name); err != nil {
+				return err
+			}
+		}
+		for _, p := range o.Params {
+			if err := check("operator "+o.Name, p.Name); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range b.blocks {
+		for _, name := range s.keys() {
+			if err := check("block "+s.name, name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
