@@ -121,6 +121,9 @@ def main():
         ids_file = os.path.join(tmp, "ids.json")
         pathlib.Path(ids_file).write_text(json.dumps(prompt["ids512"][:args.prompt]))
         todo = list(sides(args, ids_file, prompt["text16"]))
+        load = os.getloadavg()[0]
+        if load > 0.5:
+            note(f"the machine is busy (load {load:.1f}): the figures will be disturbed")
         try:
             results, kernels, system, tokens = measure_all(args, todo, raw)
         except RuntimeError as failure:
@@ -137,6 +140,7 @@ def main():
         print(f"llama.cpp: {system}")
     for line in agreement(tokens):
         print(line)
+    print(f"load of the machine before the first measurement: {load:.2f}")
     print()
     for line in report.ratio_lines(results, sizes):
         print(line)
