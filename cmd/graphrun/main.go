@@ -28,6 +28,7 @@ const (
 type commands struct {
 	Run      runCmd      `cmd:"" help:"Answer a prompt with a checkpoint."`
 	Validate validateCmd `cmd:"" help:"Check graph files, and what they make of a config or a checkpoint. Needs no MLX."`
+	Explain  explainCmd  `cmd:"" help:"Show what was decided for a config or checkpoint: classes, programs, memory. Needs no MLX."`
 	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`
 	Version  versionCmd  `cmd:"" help:"Show the version."`

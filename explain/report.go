@@ -1,0 +1,175 @@
+package explain
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// Facts are what a report says beside the plan. All may be left out.
+type Facts struct {
+	Checkpoint *Checkpoint
+	Config     string // the config's path, where there is no checkpoint
+	Device     string
+	Memory     Memory
+}
+
+// Checkpoint names what a plan was composed for.
+type Checkpoint struct {
+	Path        string `json:"path"`
+	Format      string `json:"format"`
+	Fingerprint string `json:"fingerprint,omitempty"`
+}
+
+// Memory is what a plan takes, in line items.
+type Memory struct {
+	Items   []Item `json:"items"`
+	Total   int64  `json:"total"`
+	Context int    `json:"context"` // positions per sequence
+	Batch   int    `json:"batch"`   // sequences
+}
+
+// Item is one line of Memory.
+type Item struct {
+	Name  string `json:"name"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Report is a plan in the words of a person.
+type Report struct {
+	Model      string       `json:"model"`
+	Checkpoint *Checkpoint  `json:"checkpoint,omitempty"`
+	Config     string       `json:"config,omitempty"`
+	Device     string       `json:"device,omitempty"`
+	Variants   []string     `json:"variants"`
+	Layers     int          `json:"layers"`
+	Entries    []Entry      `json:"entries"`
+	States     []State      `json:"states"`
+	Programs   []Program    `json:"programs"`
+	Submit     []RowSetting `json:"submit,omitempty"`
+	Verify     []plan.Cost  `json:"verify_cost,omitempty"`
+	Dropped    []Dropped    `json:"dropped"`
+	Unasked    []string     `json:"unasked"` // config keys that no expression asked for
+	Memory     Memory       `json:"memory"`
+	Hash       string       `json:"hash"`
+}
+
+// Rows is a range of row counts; Last 0 has no end.
+type Rows struct {
+	First int `json:"first"`
+	Last  int `json:"last"`
+}
+
+// String is "4", "2..4" or "5..".
+func (r Rows) String() string {
+	switch r.Last {
+	case 0:
+		return fmt.Sprintf("%d..", r.First)
+	case r.First:
+		return strconv.Itoa(r.First)
+	}
+	return fmt.Sprintf("%d..%d", r.First, r.Last)
+}
+
+// Entry is one graph of a model: its ports over the common refinement of all their row ranges.
+type Entry struct {
+	Name    string   `json:"name"`
+	Outputs []string `json:"outputs"`
+	Rows    []Rows   `json:"rows"`
+	Ports   []Port   `json:"ports"`
+}
+
+// State is a state with what it takes.
+type State struct {
+	Path        string    `json:"path"`
+	Kind        string    `json:"kind"`
+	Args        plan.Args `json:"args"`
+	Dtype       string    `json:"dtype"`
+	PerPosition int64     `json:"bytes_per_position"` // of one sequence
+	Fixed       int64     `json:"bytes_fixed"`        // of one sequence, whatever its length
+	Rollback    string    `json:"rollback,omitempty"`
+}
+
+// Program is one flat list of calls, by what chooses it.
+type Program struct {
+	Number  int      `json:"number"` // from 1
+	Entry   string   `json:"entry"`
+	Guards  []string `json:"guards"`
+	Rows    Rows     `json:"rows"`
+	Results []string `json:"results"` // none: the forward is for its states
+	Calls   int      `json:"calls"`
+	Slots   int      `json:"slots"`
+}
+
+// RowSetting is a setting of a range of row counts.
+type RowSetting struct {
+	Rows Rows      `json:"rows"`
+	Args plan.Args `json:"args"`
+}
+
+// Dropped is a node that is not there.
+type Dropped struct {
+	Path string `json:"path"`
+	What string `json:"what"`
+	Why  string `json:"why"`
+	Line string `json:"line"`
+}
+
+// Make describes a plan. The registry gives the sizes of states.
+func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
+	hash, err := Hash(p)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{
+		Model: p.Model, Checkpoint: f.Checkpoint, Config: f.Config, Device: f.Device, Variants: append([]string{}, p.Variants...),
+		Layers: p.Layers, Verify: p.Verify, Unasked: append([]string{}, p.Unasked...), Memory: f.Memory, Hash: hash,
+		States: []State{}, Dropped: []Dropped{}, Entries: entries(p),
+	}
+	for i := range p.States {
+		r.States = append(r.States, state(&p.States[i], reg))
+	}
+	for i := range p.Programs {
+		g := &p.Programs[i]
+		r.Programs = append(r.Programs, Program{
+			Number: i + 1, Entry: g.Entry, Guards: guards(g.Guards), Rows: Rows{g.First, g.Last}, Results: names(g.Results),
+			Calls: len(g.Calls), Slots: g.Slots,
+		})
+	}
+	for _, s := range p.Submit {
+		r.Submit = append(r.Submit, RowSetting{Rows{s.First, s.Last}, s.Args})
+	}
+	for _, d := range p.Dropped {
+		r.Dropped = append(r.Dropped, Dropped{d.Path, d.What, d.Why, line(d.At)})
+	}
+	return r, nil
+}
+
+func state(s *plan.State, reg *registry.Registry) State {
+	out := State{Path: s.Path, Kind: s.Kind, Args: s.Args, Dtype: s.Dtype.String(), Rollback: s.Rollback}
+	if kind := reg.State(s.Kind); kind != nil && kind.Bytes != nil {
+		out.PerPosition, out.Fixed = kind.Bytes(*s)
+	}
+	return out
+}
+
+func guards(list []plan.Guard) []string {
+	out := []string{}
+	for _, g := range list {
+		out = append(out, fmt.Sprintf("%s %s %d", g.Symbol, g.Operator, g.Number))
+	}
+	return out
+}
+
+func names(list []plan.Named) []string {
+	out := []string{}
+	for _, n := range list {
+		if !slices.Contains(out, n.Name) {
+			out = append(out, n.Name)
+		}
+	}
+	return out
+}
