@@ -94,6 +94,12 @@ func (c *clock) finish(s *Stats) {
 	}
 }
 
+// Check says every setting that is out of its range, as Generate would.
+func (o GenOptions) Check() error {
+	_, err := o.filled()
+	return err
+}
+
 // filled gives the options with their defaults, or says every setting that is out of its range.
 func (o GenOptions) filled() (GenOptions, error) {
 	if o.PrefillStep == 0 {
