@@ -73,13 +73,21 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	}
 	for _, in := range doc.In {
 		if v := body.value(in.Name.Text); !v.isAbsent() {
-			good = x.match(body, v.force(), in.Dims, in.Dtype, "the input "+in.Name.Text+" of "+doc.Name.Text, g.by[in.Name.Text].at, in.Name.At) && good
+			x.bindDims(body, v.force(), in.Dims)
 		}
 	}
 	for i := range doc.Params {
 		good = x.blockDefault(body, &doc.Params[i], call) && good
 	}
 	if !good || !x.declare(body, &doc.Body) {
+		return nil
+	}
+	for _, in := range doc.In {
+		if v := body.value(in.Name.Text); !v.isAbsent() {
+			good = x.match(body, v.force(), in.Dims, in.Dtype, "the input "+in.Name.Text+" of "+doc.Name.Text, g.by[in.Name.Text].at, in.Name.At) && good
+		}
+	}
+	if !good {
 		return nil
 	}
 	body, _ = x.nodes(body, doc.Nodes)
@@ -243,6 +251,34 @@ func (x *expansion) match(body place, r *result, dims []*syntax.Expr, want *synt
 		}
 	}
 	return true
+}
+
+// bindDims gives names that are not in scope the dims of an input: before defaults and lets, which may use them.
+func (x *expansion) bindDims(body place, r *result, dims []*syntax.Expr) {
+	if r == nil || r.list != nil || r.operand.Kind == plan.FromScalar {
+		return
+	}
+	have := r.typ.Shape
+	for i, d := range dims {
+		if d.Node.Kind == yaml.ScalarNode && d.Node.Value == "..." {
+			break
+		}
+		if i >= len(have) || d.Node.Kind != yaml.ScalarNode || d.Node.ShortTag() != "!!str" || !isName(d.Node.Value) {
+			continue
+		}
+		if _, known := body.TypeOf(d.Node.Value); !known && !declares(body.doc.Let, d.Node.Value) {
+			body.scalars[d.Node.Value] = dimScalar(have[i], d.At())
+		}
+	}
+}
+
+func declares(lets []syntax.Let, name string) bool {
+	for _, l := range lets {
+		if l.Name.Text == name {
+			return true
+		}
+	}
+	return false
 }
 
 func dimScalar(d shape.Dim, at diag.Range) *scalar {

@@ -136,6 +136,9 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	if doc == nil {
 		return out, nil
 	}
+	if doc = c.merged(doc); doc == nil {
+		return out, nil
+	}
 	out.Model = doc.Name.Text
 	c.static(doc)
 	if c.list.HasErrors() || req.Config == nil || doc.Kind != "model" {
@@ -163,7 +166,7 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 	} else {
 		c.activation = c.storedActivation()
 	}
-	if !c.entry(doc) {
+	if !c.entries(doc) {
 		return nil
 	}
 	c.audit()

@@ -177,3 +177,20 @@ func exists(name string) bool {
 	info, err := os.Stat(name)
 	return err == nil && !info.IsDir()
 }
+
+// model finds a model by name: beside the file, in its imports, among the shipped.
+func (l *library) model(name string, from *syntax.Document) *syntax.Document {
+	var d *syntax.Document
+	for _, dir := range l.around(from) {
+		if file := filepath.Join(dir, name+".yaml"); d == nil && exists(file) {
+			d = l.open(file)
+		}
+	}
+	if d == nil {
+		d = l.readShipped("models/" + name + ".yaml")
+	}
+	if d == nil || d.Kind != "model" {
+		return nil
+	}
+	return d
+}

@@ -17,40 +17,81 @@ import (
 // maxPrograms bounds the guard combinations of one entry.
 const maxPrograms = 64
 
-// entry expands the text entry under every answer to its guards and adds its programs to the plan.
-func (c *composer) entry(doc *syntax.Document) bool {
+// textEntry is the entry that a model's own nodes are.
+const textEntry = "text"
+
+// entriesOf lists a model's graphs: its own nodes as the text entry, then those under entries.
+func entriesOf(doc *syntax.Document) []*syntax.Entry {
+	var out []*syntax.Entry
+	if len(doc.Nodes) > 0 || len(doc.Entries) == 0 {
+		out = append(out, &syntax.Entry{Name: syntax.Word{Text: textEntry, At: doc.NodesAt}, Body: syntax.Body{Nodes: doc.Nodes, NodesAt: doc.NodesAt}, In: doc.In, Out: doc.Out})
+	}
+	return append(out, doc.Entries...)
+}
+
+// entries expands every entry that is offered, binds the ports of all, and adds their programs to the plan.
+func (c *composer) entries(doc *syntax.Document) bool {
 	c.reset()
-	type open struct{ answers []answer }
-	todo := []open{{}}
-	var done []*expanded
-	for len(todo) > 0 {
-		answers := todo[0].answers
-		todo = todo[1:]
-		if !possible(answers) {
-			continue
-		}
-		e, undecided := c.expandEntry(doc, answers)
-		if undecided != nil {
-			yes := append(append([]answer(nil), answers...), answer{undecided.on, true})
-			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
-			todo = append([]open{{yes}, {no}}, todo...)
-			if len(done)+len(todo) > maxPrograms {
-				c.list.Errorf("too-many-programs", undecided.at, "the entry text has more than %d programs: its guards split it at %s", maxPrograms, answersText(answers))
-				return false
-			}
-			continue
-		}
-		if e == nil {
+	var all [][]*expanded
+	for _, entry := range entriesOf(doc) {
+		on, ok := c.offered(doc, entry)
+		if !ok {
 			return false
 		}
-		done = append(done, e)
+		if !on {
+			continue
+		}
+		done, ok := c.entry(doc, entry)
+		if !ok {
+			return false
+		}
+		all = append(all, done)
 	}
-	if len(done) == 0 {
+	if len(all) == 0 {
 		return false
 	}
-	c.plan.Layers = done[0].x.layers
-	c.plan.Dropped = done[0].x.dropped
-	kept := map[string]bool{} // states that some program needs to write
+	c.plan.Layers = all[0][0].x.layers
+	c.plan.Dropped = all[0][0].x.dropped
+	if !c.bind() {
+		return false
+	}
+	for _, done := range all {
+		writes := c.keptWrites(done)
+		for _, e := range done {
+			for _, results := range asked(e.results) {
+				c.plan.Programs = append(c.plan.Programs, c.byRows(e, e.program(results, writes))...)
+			}
+		}
+	}
+	return true
+}
+
+// asked are the sets of outputs that programs are made for: all, each alone, and none, for a prompt's chunks.
+func asked(results []plan.Named) [][]plan.Named {
+	out := [][]plan.Named{results}
+	if len(results) > 1 {
+		for i := range results {
+			out = append(out, results[i:i+1])
+		}
+	}
+	return append(out, nil)
+}
+
+// offered tells whether an entry's condition holds.
+func (c *composer) offered(doc *syntax.Document, entry *syntax.Entry) (on, ok bool) {
+	if entry.Requires == nil {
+		return true, true
+	}
+	p, ok := c.root(&expansion{c: c}, doc)
+	if !ok {
+		return false, false
+	}
+	return p.truth(entry.Requires)
+}
+
+// keptWrites are the state writes that some program of an entry needs: they are in all of them.
+func (c *composer) keptWrites(done []*expanded) func(*plan.Call) bool {
+	kept := map[string]bool{}
 	for _, e := range done {
 		for _, call := range e.live(e.results, nil) {
 			if call.State >= 0 {
@@ -58,16 +99,37 @@ func (c *composer) entry(doc *syntax.Document) bool {
 			}
 		}
 	}
-	writes := func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
-	if !c.bind() {
-		return false
-	}
-	for _, e := range done {
-		for _, results := range [][]plan.Named{e.results, nil} {
-			c.plan.Programs = append(c.plan.Programs, c.byRows(e, e.program(results, writes))...)
+	return func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
+}
+
+// entry expands an entry under every answer to its guards.
+func (c *composer) entry(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
+	todo := [][]answer{nil}
+	var done []*expanded
+	for len(todo) > 0 {
+		answers := todo[0]
+		todo = todo[1:]
+		if !possible(answers) {
+			continue
 		}
+		e, undecided := c.expandEntry(doc, entry, answers)
+		if undecided != nil {
+			yes := append(append([]answer(nil), answers...), answer{undecided.on, true})
+			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
+			todo = append([][]answer{yes, no}, todo...)
+			if len(done)+len(todo) > maxPrograms {
+				c.list.Errorf("too-many-programs", undecided.at, "the entry %s has more than %d programs: its guards split it at %s", entry.Name.Text, maxPrograms, answersText(answers))
+				return nil, false
+			}
+			continue
+		}
+		if e == nil {
+			return nil, false
+		}
+		e.name = entry.Name.Text
+		done = append(done, e)
 	}
-	return true
+	return done, len(done) > 0
 }
 
 // byRows cuts a program at the row counts where any of its ports changes its class.
@@ -116,13 +178,14 @@ func answersText(answers []answer) string {
 
 // expanded is one expansion of an entry with all its outputs.
 type expanded struct {
+	name    string
 	x       *expansion
 	inputs  []plan.Named
 	results []plan.Named
 }
 
 // expandEntry expands the entry, or tells which comparison it hangs on.
-func (c *composer) expandEntry(doc *syntax.Document, answers []answer) (e *expanded, open *undecided) {
+func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answers []answer) (e *expanded, open *undecided) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -138,9 +201,9 @@ func (c *composer) expandEntry(doc *syntax.Document, answers []answer) (e *expan
 		return nil, nil
 	}
 	e = &expanded{x: x}
-	in := doc.In
+	in := entry.In
 	if in == nil {
-		in = []syntax.Input{{Name: syntax.Word{Text: "tokens", At: doc.NodesAt}}}
+		in = []syntax.Input{{Name: syntax.Word{Text: "tokens", At: entry.NodesAt}}}
 	}
 	for i := range in {
 		t, ok := x.entryInput(p, &in[i])
@@ -155,13 +218,16 @@ func (c *composer) expandEntry(doc *syntax.Document, answers []answer) (e *expan
 	if !x.declare(p, &syntax.Body{Ports: doc.Ports, Weights: doc.Weights, States: doc.States}) {
 		return nil, nil
 	}
-	p, ok = x.nodes(p, doc.Nodes)
-	outs := doc.Out
+	if entry.Name.Text != textEntry && !x.declare(p, &entry.Body) {
+		return nil, nil
+	}
+	p, ok = x.nodes(p, entry.Nodes)
+	outs := entry.Out
 	if outs == nil {
-		outs = []syntax.Output{{Name: syntax.Word{Text: "logits", At: doc.NodesAt}}}
+		outs = []syntax.Output{{Name: syntax.Word{Text: "logits", At: entry.NodesAt}}}
 	}
 	for i := range outs {
-		r, good := x.entryResult(p, doc, &outs[i])
+		r, good := x.entryResult(p, entry, &outs[i])
 		if ok = ok && good; good {
 			e.results = append(e.results, plan.Named{Name: outs[i].Name.Text, Slot: r.operand.Index, Dtype: r.typ.Dtype, Shape: r.typ.Shape})
 		}
@@ -195,10 +261,10 @@ func (x *expansion) entryInput(p place, in *syntax.Input) (plan.Type, bool) {
 	return t, true
 }
 
-func (x *expansion) entryResult(p place, doc *syntax.Document, o *syntax.Output) (*result, bool) {
+func (x *expansion) entryResult(p place, entry *syntax.Entry, o *syntax.Output) (*result, bool) {
 	v := p.value(o.Name.Text)
 	if v == nil || v.isAbsent() {
-		d := x.c.list.Errorf("absent-value", o.Name.At, "nothing gives %s, which the model's text entry gives", o.Name.Text)
+		d := x.c.list.Errorf("absent-value", o.Name.At, "nothing gives %s, which the entry %s gives", o.Name.Text, entry.Name.Text)
 		for _, why := range p.why(o.Name.Text) {
 			d.Helped("the node that gives it is not there: %s", why)
 		}
@@ -217,8 +283,8 @@ func (x *expansion) entryResult(p place, doc *syntax.Document, o *syntax.Output)
 	}
 	if len(r.typ.Shape) != 3 || !r.typ.Shape[0].Equal(shape.Sym("B")) || !r.typ.Shape[1].Equal(shape.Sym("T")) {
 		at := o.Name.At
-		for i := range doc.Nodes {
-			for _, w := range doc.Nodes[i].Results {
+		for i := range entry.Nodes {
+			for _, w := range entry.Nodes[i].Results {
 				if w.Text == o.Name.Text {
 					at = w.At
 				}
@@ -264,7 +330,7 @@ func (e *expanded) live(results []plan.Named, writes func(*plan.Call) bool) []*p
 
 // program is the flat list for some of the outputs, its slots numbered anew and freed at their last use.
 func (e *expanded) program(results []plan.Named, writes func(*plan.Call) bool) plan.Program {
-	p := plan.Program{Entry: "text", Guards: guards(e.x.answers), First: 1}
+	p := plan.Program{Entry: e.name, Guards: guards(e.x.answers), First: 1}
 	slots := map[int]int{}
 	number := func(s int) int {
 		if n, ok := slots[s]; ok {

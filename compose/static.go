@@ -180,7 +180,9 @@ func (s *checker) document(doc *syntax.Document) {
 	for _, p := range doc.Params {
 		s.declare(b, p.Name, aParam, expr.ParamType(p.Type.Text))
 	}
-	s.inputs(b, doc.In, doc.Kind == "model" && doc.In == nil)
+	if doc.Kind == "block" {
+		s.inputs(b, doc.In)
+	}
 	for _, p := range doc.Params {
 		if p.Default != nil {
 			s.typed(b, p.Default, p.Type.Text, "the default of "+p.Name.Text)
@@ -189,31 +191,59 @@ func (s *checker) document(doc *syntax.Document) {
 	if doc.Recognises != nil {
 		s.typed(b, doc.Recognises, "bool", "recognises")
 	}
-	outs := []string{"logits"}
-	if doc.Out != nil {
-		outs = nil
-		for _, o := range doc.Out {
-			outs = append(outs, o.Name.Text)
-		}
-	}
-	for _, o := range outs {
-		b.results[o] = true
-	}
 	s.lets(b, doc.Let)
 	s.viewReads(b, doc)
-	s.body(b, &doc.Body)
-	for _, o := range doc.Out {
+	s.declarations(b, &doc.Body)
+	if doc.Kind == "block" {
+		for _, i := range doc.In {
+			s.shape(b, i.Dims, true)
+		}
+		s.graph(b, &doc.Body, doc.Out, doc.NodesAt)
+		s.unread(b)
+		return
+	}
+	for _, e := range entriesOf(doc) {
+		if e.Requires != nil {
+			s.typed(b, e.Requires, "bool", "requires")
+		}
+		inner := newBody(doc, b)
+		if e.In == nil {
+			inner.names["tokens"] = &staticName{kind: anInput, at: e.Name.At, read: true}
+		}
+		s.inputs(inner, e.In)
+		for _, i := range e.In {
+			s.shape(inner, i.Dims, true)
+		}
+		if e.Name.Text != textEntry {
+			s.lets(inner, e.Let)
+			s.declarations(inner, &e.Body)
+		}
+		s.graph(inner, &e.Body, e.Out, e.NodesAt)
+		s.unread(inner)
+	}
+	s.unread(b)
+}
+
+// graph checks a body's lines and that they give its results; a model's entry without `out` gives logits.
+func (s *checker) graph(b *body, d *syntax.Body, out []syntax.Output, nodesAt diag.Range) {
+	if out == nil {
+		b.results["logits"] = true
+	}
+	for _, o := range out {
+		b.results[o.Name.Text] = true
+	}
+	s.lines(b, d)
+	for _, o := range out {
 		s.shape(b, o.Dims, true)
-		if n := b.find(o.Name.Text); n == nil {
+		if b.find(o.Name.Text) == nil {
 			d := s.c.list.Errorf("missing-result", o.Name.At, "no line of the body gives the result %s", o.Name.Text)
 			helpNames(d, o.Name.Text, valueNames(b), "it gives")
 		}
 	}
-	if doc.Kind == "model" && doc.Out == nil && doc.NodesAt.Line > 0 && b.find("logits") == nil {
-		d := s.c.list.Errorf("missing-result", doc.NodesAt, "no line of the body gives logits, which a model's text entry gives")
+	if out == nil && nodesAt.Line > 0 && b.find("logits") == nil {
+		d := s.c.list.Errorf("missing-result", nodesAt, "no line of the body gives logits, which a model's text entry gives")
 		helpNames(d, "logits", valueNames(b), "it gives")
 	}
-	s.unread(b)
 }
 
 func valueNames(b *body) []string {
@@ -226,16 +256,17 @@ func valueNames(b *body) []string {
 	return out
 }
 
-// inputs declares a document's inputs and the names that their shapes bind.
-func (s *checker) inputs(b *body, in []syntax.Input, tokens bool) {
-	if tokens {
-		b.names["tokens"] = &staticName{kind: anInput, at: b.doc.Name.At, read: true}
-	}
+// inputs declares inputs and the names that their shapes bind.
+func (s *checker) inputs(b *body, in []syntax.Input) {
 	for _, i := range in {
 		s.declare(b, i.Name, anInput, nil)
 	}
 	for _, i := range in {
-		s.shape(b, i.Dims, true)
+		for _, d := range i.Dims {
+			if d.Node.Kind == yaml.ScalarNode && isName(d.Node.Value) && !declares(b.doc.Let, d.Node.Value) {
+				s.shape(b, []*syntax.Expr{d}, true)
+			}
+		}
 	}
 }
 

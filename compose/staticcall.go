@@ -9,6 +9,11 @@ import (
 
 // body checks declarations, then the lines in order. The caller has done the lets.
 func (s *checker) body(b *body, d *syntax.Body) {
+	s.declarations(b, d)
+	s.lines(b, d)
+}
+
+func (s *checker) declarations(b *body, d *syntax.Body) {
 	for i := range d.Ports {
 		s.port(b, &d.Ports[i])
 	}
@@ -22,6 +27,9 @@ func (s *checker) body(b *body, d *syntax.Body) {
 	for i := range d.States {
 		s.state(b, &d.States[i])
 	}
+}
+
+func (s *checker) lines(b *body, d *syntax.Body) {
 	// All results first: a name that some line gives is a name everywhere in the body.
 	for i := range d.Nodes {
 		n := &d.Nodes[i]
@@ -257,6 +265,7 @@ func (s *checker) named(b *body, call *syntax.Call, results int) {
 			}
 		}
 		c.unknownCallee(b.doc, call.Callee, ports)
+		s.readAll(b, call)
 		return
 	}
 	inputs := make([]registry.Input, len(doc.In))
@@ -361,4 +370,17 @@ func (s *checker) others(call *syntax.Call, owner string) []*syntax.Expr {
 		return nil
 	}
 	return items[1:]
+}
+
+// readAll counts what a call that cannot be checked may read.
+func (s *checker) readAll(b *body, call *syntax.Call) {
+	if call.Input != nil {
+		s.readsNode(b, call.Input.Node)
+	}
+	for _, a := range call.Args {
+		b.read(a.Name.Text)
+		if a.Value != nil {
+			s.readsNode(b, a.Value.Node)
+		}
+	}
 }

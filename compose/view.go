@@ -55,9 +55,7 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 		return false
 	}
 	b := &viewBuilder{c: c, scope: viewScope{p, nil}}
-	for i := range doc.View {
-		b.step(&doc.View[i])
-	}
+	b.all(doc.View)
 	if b.failed {
 		return false
 	}
@@ -71,11 +69,12 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 	}
 	result, errs := view.Apply(c.req.Checkpoint.Tensors, c.quant, b.steps)
 	for _, e := range errs {
-		at := doc.View[e.Step].At
-		if k := doc.View[e.Step].Key(e.Field); k != nil && k.Value != nil {
+		step := b.origin[e.Step]
+		at := step.At
+		if k := step.Key(e.Field); k != nil && k.Value != nil {
 			at = k.Value.At()
-		} else if e.Field == "when" && doc.View[e.Step].When != nil {
-			at = doc.View[e.Step].When.At()
+		} else if e.Field == "when" && step.When != nil {
+			at = step.When.At()
 		}
 		c.list.Errorf("view", at, "%s: %v", e.Tensor, e.Err)
 	}
@@ -95,7 +94,47 @@ type viewBuilder struct {
 	c      *composer
 	scope  viewScope
 	steps  []view.Step
+	origin []*syntax.ViewStep // of each step
+	within []string           // models whose views are taken over, on the way down
 	failed bool
+}
+
+// all makes the steps of a view; `view: NAME` stands for another model's.
+func (b *viewBuilder) all(steps []syntax.ViewStep) {
+	for i := range steps {
+		s := &steps[i]
+		if s.Verb.Text != "view" {
+			b.step(s)
+			for len(b.origin) < len(b.steps) {
+				b.origin = append(b.origin, s)
+			}
+			continue
+		}
+		if len(s.Patterns) != 1 {
+			b.fail(s.Verb.At, "the step view names one model")
+			continue
+		}
+		w := s.Patterns[0]
+		if containsString(b.within, w.Text) {
+			b.fail(w.At, "the view of %s takes over itself", w.Text)
+			continue
+		}
+		other := b.c.lib.model(w.Text, b.c.model)
+		if other == nil {
+			b.fail(w.At, "there is no model %s whose view could be taken over", w.Text)
+			continue
+		}
+		if s.When != nil {
+			is, ok := b.scope.truth(s.When)
+			b.failed = b.failed || !ok
+			if !is {
+				continue
+			}
+		}
+		b.within = append(b.within, w.Text)
+		b.all(other.View)
+		b.within = b.within[:len(b.within)-1]
+	}
 }
 
 func (b *viewBuilder) fail(at diag.Range, format string, args ...any) {
@@ -121,7 +160,7 @@ func (b *viewBuilder) pattern(w syntax.Word) *pattern.Pattern {
 }
 
 func (b *viewBuilder) step(s *syntax.ViewStep) {
-	if s.Verb.Text == "derive" || s.Verb.Text == "view" {
+	if s.Verb.Text == "derive" {
 		b.fail(s.Verb.At, "the view step %s is not there in this version", s.Verb.Text)
 		return
 	}

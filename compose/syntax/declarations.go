@@ -222,7 +222,7 @@ func (p *parser) typed(x pair, what string) (dims []*Expr, dtype *Word, optional
 }
 
 func (p *parser) weight(x pair) Weight {
-	p.declared(x.key, "a weight")
+	p.declaredPath(x.key, "a weight")
 	w := Weight{Name: x.key}
 	if x.value.Kind != yaml.MappingNode {
 		w.Dims = p.exprs(x.value, "a weight's shape")
@@ -276,6 +276,7 @@ func (p *parser) state(x pair) (State, bool) {
 var portKinds = port.Declared()
 
 func (p *parser) port(x pair) (Port, bool) {
+	p.declaredPath(x.key, "a port")
 	port := Port{Name: x.key}
 	pairs := p.pairs(x.value, "a port")
 	for _, kv := range pairs {

@@ -190,6 +190,16 @@ func (p *parser) declared(w Word, what string) {
 	}
 }
 
+var dotted = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$`)
+
+// declaredPath checks a name that is also a path below the prefix: it may have dots.
+func (p *parser) declaredPath(w Word, what string) {
+	if dotted.MatchString(w.Text) && strings.Contains(w.Text, ".") {
+		return
+	}
+	p.declared(w, what)
+}
+
 // results splits `k, v`.
 func (p *parser) results(k Word) []Word {
 	var out []Word
