@@ -5,7 +5,7 @@ import (
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/port"
-	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 // bodies defines what a body declares, and its lines.
@@ -85,15 +85,14 @@ func (b *builder) port() *Schema {
 func (b *builder) activation() (one, all *Schema) {
 	var names []string
 	with := closed("An activation: its name, or {name: {parameters}}; of a list the first whose `when` holds.", key("when", expression("Where false the next of the list is taken.", "bool")))
-	for _, o := range b.reg.Operators() {
-		if !canActivate(o) {
+	for _, e := range b.lib.Of(reference.Operator) {
+		if !canActivate(e) {
 			continue
 		}
-		names = append(names, o.Name)
-		params := closed(o.Doc, paramKeys(o.Params)...)
-		params.Type = append(params.Type, "null")
-		params.Required = requiredParams(o.Params)
-		with.Properties = append(with.Properties, key(o.Name, params))
+		names = append(names, e.Name)
+		params := closed(e.Doc, paramKeys(e.Params)...)
+		params.Required = required(e.Params)
+		with.Properties = append(with.Properties, key(e.Name, params.or("null")))
 	}
 	with.MinProperties, with.MaxProperties = 1, 2
 	one = with.orWord(names)
@@ -102,26 +101,23 @@ func (b *builder) activation() (one, all *Schema) {
 	return one, choice.or("array")
 }
 
-// canActivate tells whether an operator takes gate, or gate and up.
-func canActivate(o *registry.Operator) bool {
+// canActivate tells whether an operator takes gate, or gate and up: the composer's own condition.
+func canActivate(e reference.Entry) bool {
 	n := 0
-	for _, in := range o.Inputs {
+	for _, in := range e.Inputs {
 		if !in.Optional {
 			n++
 		}
-		if in.Kind != registry.Value || in.Variadic {
-			return false
-		}
 	}
-	return (n == 1 || n == 2) && o.State == registry.NoState && len(o.Outputs) == 1
+	return (n == 1 || n == 2) && e.State != "required"
 }
 
 func (b *builder) state() *Schema {
 	s := &Schema{Description: "What a forward leaves for the next.", Type: Types{"object"}}
-	for _, k := range b.reg.States() {
+	for _, k := range b.lib.Of(reference.State) {
 		s.OneOf = append(s.OneOf, &Schema{Required: []string{k.Name}})
-		value := closed(k.Doc, paramKeys(k.Fields)...)
-		value.Required = requiredParams(k.Fields)
+		value := closed(k.Doc, paramKeys(k.Params)...)
+		value.Required = required(k.Params)
 		keys := Properties{}
 		if k.Name == "array" { // its one field, the shape, is the value itself
 			value = described("dims", k.Doc)

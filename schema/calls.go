@@ -3,7 +3,7 @@ package schema
 import (
 	"fmt"
 
-	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 const (
@@ -47,48 +47,45 @@ func (b *builder) call() {
 		Then:        ref("anonymous"),
 		Else:        named,
 	}
-	for _, o := range b.reg.Operators() {
-		open.Properties = append(open.Properties, key(o.Name, &Schema{Description: o.Doc}))
-		named.AllOf = append(named.AllOf, when(o.Name, ref("operator."+o.Name)))
-	}
-	for _, s := range b.blocks {
-		open.Properties = append(open.Properties, key(s.name, &Schema{Description: s.doc}))
-		named.AllOf = append(named.AllOf, when(s.name, ref("block."+s.name)))
+	for _, e := range b.callees() {
+		open.Properties = append(open.Properties, key(e.Name, &Schema{Description: e.Doc}))
+		named.AllOf = append(named.AllOf, when(e.Name, ref(string(e.Kind)+"."+e.Name)))
 	}
 	b.define("call", open)
 }
 
+// callees are the operators and the shipped blocks.
+func (b *builder) callees() []reference.Entry {
+	return append(b.lib.Of(reference.Operator), b.lib.Of(reference.Block)...)
+}
+
 // signatures defines a call of each operator and each shipped block, and the parameters of each class.
 func (b *builder) signatures() {
-	for _, o := range b.reg.Operators() {
-		b.define("operator."+o.Name, b.operator(o))
-	}
-	for _, s := range b.blocks {
-		b.define("block."+s.name, s.schema())
+	for _, e := range b.callees() {
+		b.define(string(e.Kind)+"."+e.Name, b.callee(e))
 	}
 	b.classes()
 }
 
-func (b *builder) operator(o *registry.Operator) *Schema {
-	first := input(o.Inputs, o.Each)
-	if o.Name == "constant" { // its input alone is an expression
+// callee is a call of an operator or a shipped block.
+func (b *builder) callee(e reference.Entry) *Schema {
+	first := input(e)
+	if e.Name == "constant" { // its input alone is an expression
 		first = ref("expression")
 	}
-	first.Description = o.Doc
-	s := closed(o.Doc, key(o.Name, first))
-	s.Title = o.Name
-	for _, in := range o.Inputs {
-		if s.Properties.Get(in.Name) == nil {
-			s.Properties = append(s.Properties, key(in.Name, namedInput(in)))
-		}
+	first.Description = e.Doc
+	s := closed(e.Doc, key(e.Name, first))
+	s.Title = e.Name
+	for _, in := range e.Inputs {
+		s.Properties = append(s.Properties, key(in.Name, namedInput(in)))
 	}
-	s.Properties = append(s.Properties, paramKeys(o.Params)...)
+	s.Properties = append(s.Properties, paramKeys(e.Params)...)
 	s.Properties = append(s.Properties, reserved()...)
-	s.Required = requiredParams(o.Params)
-	if o.State != registry.NoState {
+	s.Required = required(e.Params)
+	if e.State != "" || e.Kind == reference.Block {
 		s.Properties = append(s.Properties, key("state", ref("call.state")))
 	}
-	if o.State == registry.RequiredState {
+	if e.State == "required" {
 		s.Required = append(s.Required, "state")
 	}
 	return s
@@ -96,29 +93,29 @@ func (b *builder) operator(o *registry.Operator) *Schema {
 
 // input is what a call's first key takes: one name, a list by position (of an operator marked so: one node per name),
 // or a map by name.
-func input(inputs []registry.Input, each bool) *Schema {
+func input(e reference.Entry) *Schema {
 	s := closed("")
-	variadic := each
-	for _, in := range inputs {
+	variadic := e.Each
+	for _, in := range e.Inputs {
 		s.Properties = append(s.Properties, key(in.Name, namedInput(in)))
 		variadic = variadic || in.Variadic
 	}
 	s.Items = ref("input")
 	if !variadic {
-		s.MaxItems = max(len(inputs), 1)
+		s.MaxItems = max(len(e.Inputs), 1)
 	}
 	return s.or("array", "string", "number", "boolean", "null")
 }
 
-func namedInput(in registry.Input) *Schema {
-	kind := map[registry.InputKind]string{registry.Value: "value", registry.Weight: "weight", registry.State: "state", registry.TypeOf: "dtype of a value"}[in.Kind]
+func namedInput(in reference.Item) *Schema {
+	kind := in.Type
 	if in.Optional {
 		kind += ", optional"
 	}
 	return &Schema{Description: fmt.Sprintf("%s (%s)", sentence(in.Doc), kind), Type: Types{"string", "number", "boolean", "null"}}
 }
 
-func paramKeys(params []registry.Param) Properties {
+func paramKeys(params []reference.Item) Properties {
 	var out Properties
 	for _, p := range params {
 		out = append(out, key(p.Name, param(p)))
@@ -126,10 +123,10 @@ func paramKeys(params []registry.Param) Properties {
 	return out
 }
 
-func requiredParams(params []registry.Param) []string {
+func required(params []reference.Item) []string {
 	var out []string
 	for _, p := range params {
-		if p.Default == nil && !p.Optional {
+		if p.Required() {
 			out = append(out, p.Name)
 		}
 	}
@@ -140,37 +137,16 @@ func requiredParams(params []registry.Param) []string {
 // an operator or a shipped block.
 func (b *builder) checkNames() error {
 	callees := map[string]bool{}
-	for _, o := range b.reg.Operators() {
-		callees[o.Name] = true
-	}
-	for _, s := range b.blocks {
-		if callees[s.name] {
-			return fmt.Errorf("the shipped block %s has the name of an operator", s.name)
+	for _, e := range b.callees() {
+		if callees[e.Name] {
+			return fmt.Errorf("the shipped block %s has the name of an operator", e.Name)
 		}
-		callees[s.name] = true
+		callees[e.Name] = true
 	}
-	check := func(owner, name string) error {
-		if callees[name] || contains(reservedKeys, name) {
-			return fmt.Errorf("%s: a key of its calls, %s, is also an operator, a block or a key of every call", owner, name)
-		}
-		return nil
-	}
-	for _, o := range b.reg.Operators() {
-		for _, in := range o.Inputs {
-			if err := check("operator "+o.Name, in.Name); err != nil {
-				return err
-			}
-		}
-		for _, p := range o.Params {
-			if err := check("operator "+o.Name, p.Name); err != nil {
-				return err
-			}
-		}
-	}
-	for _, s := range b.blocks {
-		for _, name := range s.keys() {
-			if err := check("block "+s.name, name); err != nil {
-				return err
+	for _, e := range b.callees() {
+		for _, item := range append(append([]reference.Item(nil), e.Inputs...), e.Params...) {
+			if callees[item.Name] || contains(reservedKeys, item.Name) {
+				return fmt.Errorf("the %s %s: a key of its calls, %s, is also an operator, a block or a key of every call", e.Kind, e.Name, item.Name)
 			}
 		}
 	}

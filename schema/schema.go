@@ -6,6 +6,7 @@ import (
 
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 // Kinds are the kinds of graph file.
@@ -16,9 +17,8 @@ const Version = "v1"
 
 // builder collects the definitions that a document refers to.
 type builder struct {
-	reg    *registry.Registry
-	blocks []*blockSignature
-	defs   Properties
+	lib  *reference.Library
+	defs Properties
 }
 
 func (b *builder) define(name string, s *Schema) { b.defs = append(b.defs, key(name, s)) }
@@ -26,13 +26,16 @@ func (b *builder) define(name string, s *Schema) { b.defs = append(b.defs, key(n
 // New makes the schema of all kinds of file, each chosen by its `kind`. shipped holds blocks/, whose parameters are
 // checked where they are called; it may be nil.
 func New(r *registry.Registry, shipped fs.FS) (*Schema, error) {
-	b := &builder{reg: r}
-	if shipped != nil {
-		var err error
-		if b.blocks, err = readBlocks(shipped); err != nil {
-			return nil, err
-		}
+	lib, err := reference.New(r, shipped)
+	if err != nil {
+		return nil, err
 	}
+	return Of(lib)
+}
+
+// Of makes the schema of what a library describes.
+func Of(lib *reference.Library) (*Schema, error) {
+	b := &builder{lib: lib}
 	if err := b.checkNames(); err != nil {
 		return nil, err
 	}

@@ -1,23 +1,24 @@
 package schema_test
 
 import (
-	"regexp"
-	"strings"
-
-	"github.com/graphrun/graphrun/schema"
-	"github.com/rogpeppe/go-internal/txtar"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strings"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphrun/graphrun/graphs"
+	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/schema"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 func TestShippedFilesValidate(t *testing.T) {
-	v := compile(t, build(t))
+	v := whole(t)
 	n := 0
 	require.NoError(t, fs.WalkDir(graphs.Files, ".", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -38,7 +39,7 @@ func TestShippedFilesValidate(t *testing.T) {
 
 // TestFixtures holds files in testdata/valid, of every form that the language has, against the schema.
 func TestFixtures(t *testing.T) {
-	v := compile(t, build(t))
+	v := whole(t)
 	files, err := filepath.Glob("testdata/valid/*.yaml")
 	require.NoError(t, err)
 	require.NotEmpty(t, files)
@@ -70,7 +71,7 @@ func TestFaultyFilesOfTheComposer(t *testing.T) {
 		"variant-reversed":        "so are these",
 		"reserved-key-first":      "JSON has no order of keys",
 	}
-	v := compile(t, build(t))
+	v := whole(t)
 	cases, err := filepath.Glob("../compose/testdata/*.txtar")
 	require.NoError(t, err)
 	require.NotEmpty(t, cases)
@@ -113,7 +114,7 @@ func TestFaultyFilesOfTheComposer(t *testing.T) {
 
 // TestRefuses holds what a schema alone must catch, a small file each.
 func TestRefuses(t *testing.T) {
-	v := compile(t, build(t))
+	v := whole(t)
 	const (
 		block   = "graphrun: v1\nkind: block\nname: b\nin: {x: [B]}\nout: {y: [B]}\nnodes:\n- y: "
 		model   = "graphrun: v1\nkind: model\nname: m\nrecognises: 'true'\nnodes: []\n"
@@ -205,4 +206,34 @@ func TestOnlyOneKind(t *testing.T) {
 	require.Nil(t, rules.Defs.Get("operator.rope"))
 	_, err = s.Only("modle")
 	require.ErrorContains(t, err, "did you mean model?")
+}
+
+// TestExamplesValidate holds the examples that are shown to the schema.
+func TestExamplesValidate(t *testing.T) {
+	r, err := ops.Default()
+	require.NoError(t, err)
+	lib, err := reference.New(r, graphs.Files)
+	require.NoError(t, err)
+	v := whole(t)
+	for kind, head := range map[reference.Kind]string{
+		reference.Operator: "kind: block\nin: {x: [B]}\nout: {y: [B]}\nnodes:\n",
+		reference.Block:    "kind: block\nin: {x: [B]}\nout: {y: [B]}\nnodes:\n",
+		reference.Port:     "kind: block\nin: {x: [B]}\nout: {y: [B]}\n",
+		reference.Class:    "kind: variant\nof: '*'\nbind:\n",
+		reference.State:    "kind: block\nin: {x: [B]}\nout: {y: [B]}\nnodes: []\nstate:\n",
+	} {
+		for _, e := range lib.Of(kind) {
+			if e.Example == nil {
+				require.Equal(t, "gate_up", e.Name)
+				continue
+			}
+			lines := strings.Join(e.Example, "\n")
+			if kind == reference.State {
+				lines = "  " + lines
+			}
+			doc, err := plain([]byte("graphrun: v1\nname: x\n" + head + lines + "\n"))
+			require.NoError(t, err, e.Example)
+			require.NoError(t, v.Validate(doc), e.Example)
+		}
+	}
 }

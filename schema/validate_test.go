@@ -3,6 +3,7 @@ package schema_test
 import (
 	"bytes"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -35,6 +36,19 @@ func compile(t testing.TB, s *schema.Schema) *jsonschema.Schema {
 	out, err := c.Compile("graph.json")
 	require.NoError(t, err)
 	return out
+}
+
+var once struct {
+	sync.Once
+	validator *jsonschema.Schema
+}
+
+// whole is the validator of all kinds of file, compiled once for all tests.
+func whole(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	once.Do(func() { once.validator = compile(t, build(t)) })
+	require.NotNil(t, once.validator)
+	return once.validator
 }
 
 // plain is a YAML text as JSON has it; an error where it is not YAML.

@@ -5,8 +5,7 @@ import (
 	"strings"
 
 	"github.com/graphrun/graphrun/dtype"
-	"github.com/graphrun/graphrun/plan"
-	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 // Patterns of names. A name of the language is an identifier; ports and weights may be paths.
@@ -69,9 +68,8 @@ func typed(typ string) *Schema {
 }
 
 // param describes a parameter at a call. A key without a value takes the value of that name in scope, except a dtype.
-func param(p registry.Param) *Schema {
+func param(p reference.Item) *Schema {
 	s := typed(p.Type)
-	text := sentence(p.Doc)
 	if p.Type != "dtype" {
 		s.Type = append(s.Type, "null")
 	}
@@ -79,22 +77,9 @@ func param(p registry.Param) *Schema {
 		s.AnyOf = []*Schema{words(p.OneOf), {Pattern: `\{`}}
 		s.Type = Types{"string", "null"}
 	}
-	s.Description = strings.TrimSpace(text + " " + signature(p))
-	if p.Default != nil {
-		s.Default = literal(*p.Default)
-	}
+	s.Description = strings.TrimSpace(fmt.Sprintf("%s (%s, %s)", sentence(p.Doc), p.Type, p.Presence()))
+	s.Default = p.DefaultJSON()
 	return s
-}
-
-// signature is a parameter's type with what happens without it: `(float, 0.5)`, `(int, required)`.
-func signature(p registry.Param) string {
-	switch {
-	case p.Default != nil:
-		return fmt.Sprintf("(%s, %s by default)", p.Type, p.Default.Text())
-	case p.Optional:
-		return fmt.Sprintf("(%s, optional)", p.Type)
-	}
-	return fmt.Sprintf("(%s, required)", p.Type)
 }
 
 // sentence ends a text with a full stop and begins it with a capital where it begins with a plain word.
@@ -104,31 +89,6 @@ func sentence(text string) string {
 		return text
 	}
 	return text + "."
-}
-
-// literal is a decided value as JSON has it.
-func literal(v plan.Value) any {
-	switch v.Kind {
-	case plan.Int:
-		return v.Int
-	case plan.Float:
-		return v.Float
-	case plan.Bool:
-		return v.Bool
-	case plan.String:
-		return v.Str
-	case plan.List:
-		out := make([]any, len(v.List))
-		for i, x := range v.List {
-			out[i] = literal(x)
-		}
-		return out
-	case plan.Map:
-		if len(v.Map) == 0 {
-			return struct{}{}
-		}
-	}
-	return nil
 }
 
 func words(list []string) *Schema {

@@ -1,6 +1,9 @@
 package schema
 
-import "github.com/graphrun/graphrun/port"
+import (
+	"github.com/graphrun/graphrun/port"
+	"github.com/graphrun/graphrun/schema/reference"
+)
 
 // variant is a file of kind variant.
 func (b *builder) variant() *Schema {
@@ -74,12 +77,11 @@ func (b *builder) classes() {
 		},
 		AdditionalProperties: &Schema{Type: Types{"object", "null"}}}
 	var names []string
-	for _, c := range b.reg.Classes() {
+	for _, c := range b.lib.Of(reference.Class) {
 		names = append(names, c.Name)
 		params := closed(c.Doc, paramKeys(c.Params)...)
-		params.Type = append(params.Type, "null")
-		params.Required = requiredParams(c.Params)
-		one.Properties = append(one.Properties, key(c.Name, params))
+		params.Required = required(c.Params)
+		one.Properties = append(one.Properties, key(c.Name, params.or("null")))
 	}
 	one.If = &Schema{Type: Types{"string"}}
 	one.Then = &Schema{AnyOf: []*Schema{words(names), {Pattern: pathName}}} // the words are suggestions
