@@ -160,17 +160,13 @@ func (b *viewBuilder) pattern(w syntax.Word) *pattern.Pattern {
 }
 
 func (b *viewBuilder) step(s *syntax.ViewStep) {
-	if s.Verb.Text == "derive" {
-		b.fail(s.Verb.At, "the view step %s is not there in this version", s.Verb.Text)
-		return
-	}
 	var from []*pattern.Pattern
 	for _, w := range s.Patterns {
 		if p := b.pattern(w); p != nil {
 			from = append(from, p)
 		}
 	}
-	if len(from) == 0 {
+	if len(from) == 0 && s.Verb.Text != "derive" {
 		b.failed = true
 		return
 	}
@@ -214,6 +210,8 @@ func (b *viewBuilder) step(s *syntax.ViewStep) {
 		return n
 	}
 	switch s.Verb.Text {
+	case "derive":
+		b.derive(s, when)
 	case "drop":
 		as := ""
 		if s.Key("as") != nil {

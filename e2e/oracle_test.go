@@ -32,7 +32,7 @@ func open(t *testing.T, path string) *engine.Engine {
 	require.NoError(t, err)
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Config: ck.Config, Checkpoint: ck})
+	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Config: ck.Config, Checkpoint: ck, Exact: true})
 	require.NoError(t, err)
 	for _, d := range r.Diagnostics.Sorted() {
 		t.Log(d.Error(), d.Help)

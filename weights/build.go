@@ -79,7 +79,7 @@ func (b *builder) make(r *view.Recipe) (mlx.Array, error) {
 		}
 		in[i] = a
 	}
-	if len(in) == 0 {
+	if len(in) == 0 && r.Op != view.OpConstant {
 		return mlx.Array{}, fmt.Errorf("a recipe's %s has no input", r.Op)
 	}
 	a := b.operation(r, in)
@@ -92,8 +92,30 @@ func (b *builder) make(r *view.Recipe) (mlx.Array, error) {
 }
 
 func (b *builder) operation(r *view.Recipe, in []mlx.Array) mlx.Array {
-	sc, x := b.scope, in[0]
+	sc := b.scope
+	if r.Op == view.OpConstant {
+		return b.constant(r)
+	}
+	x := in[0]
 	switch r.Op {
+	case view.OpProduct:
+		return sc.Multiply(x, in[1])
+	case view.OpSum:
+		return sc.Add(x, in[1])
+	case view.OpFP8:
+		return b.fp8(r, x, in[1])
+	case view.OpDequantize:
+		biases := mlx.Array{}
+		if len(in) > 2 {
+			biases = in[2]
+		}
+		return sc.Dequantize(x, in[1], biases, r.Quant.GroupSize, r.Quant.Bits, r.Quant.Mode, mlx.Array{}, mlx.Opt[mlx.Dtype]{})
+	case view.OpQuantize:
+		parts := sc.Quantize(sc.Contiguous(x, false), r.Quant.GroupSize, r.Quant.Bits, r.Quant.Mode, mlx.Array{})
+		if r.Part >= len(parts) {
+			return mlx.Array{}
+		}
+		return parts[r.Part]
 	case view.OpAdd:
 		return sc.Add(x, b.scalar(r.Number, r))
 	case view.OpMultiply:

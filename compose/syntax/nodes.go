@@ -63,6 +63,12 @@ func (p *parser) nodes(n *yaml.Node) []Node {
 	return out
 }
 
+// ParseNodes reads a list of nodes that stands in an expression's place, as a derivation's does.
+func ParseNodes(e *Expr, list *diag.List) []Node {
+	p := &parser{e.File, list}
+	return p.nodes(e.Node)
+}
+
 func duplicate(words []Word) *Word {
 	seen := map[string]bool{}
 	for i, w := range words {

@@ -27,6 +27,14 @@ const (
 	OpContiguous  Op = "contiguous"  // in row-major order
 	OpStack       Op = "stack"       // along a new first axis
 	OpConcatenate Op = "concatenate" // along Axis
+
+	// What derived weights are made with.
+	OpProduct    Op = "product"        // of two inputs, broadcast
+	OpSum        Op = "sum"            // of two inputs, broadcast
+	OpConstant   Op = "constant"       // Numbers, each as often as Repeats says
+	OpFP8        Op = "fp8_dequantize" // float8 (e4m3) codes with a scale per Block x Block
+	OpDequantize Op = "dequantize"     // weight, scales and (affine) biases, as Quant says
+	OpQuantize   Op = "quantize"       // the Part-th result of quantising as Quant says
 )
 
 // Recipe says how an array is made. It is a tree; the inputs of one weight's recipe may be shared with another's.
@@ -40,6 +48,12 @@ type Recipe struct {
 	Axes                []int   // of OpTranspose and OpMoveaxis, from 0 up
 	Axis                int     // of OpSlice and OpConcatenate, from 0 up
 	Start, Stop, Stride int     // of OpSlice
+
+	Numbers []float64     // of OpConstant
+	Repeats []int         // likewise; nil: once each
+	Block   int           // of OpFP8
+	Quant   *header.Quant // of OpDequantize and OpQuantize
+	Part    int           // of OpQuantize: 0 weight, 1 scales, 2 biases
 
 	Shape []int // of the result, outermost first
 	Dtype dtype.Dtype
@@ -91,6 +105,14 @@ func (r *Recipe) MarshalJSON() ([]byte, error) {
 		m["axis"], m["start"], m["stop"], m["stride"] = r.Axis, r.Start, r.Stop, r.Stride
 	case OpConcatenate:
 		m["axis"] = r.Axis
+	case OpConstant:
+		m["numbers"], m["repeats"] = r.Numbers, r.Repeats
+	case OpFP8:
+		m["block"] = r.Block
+	case OpDequantize:
+		m["quant"] = r.Quant
+	case OpQuantize:
+		m["quant"], m["part"] = r.Quant, r.Part
 	}
 	return json.Marshal(m)
 }
