@@ -70,6 +70,16 @@ type Fact struct {
 	Text string `json:"text"`
 }
 
+// Fact gives a fact's text, or "".
+func (e Entry) Fact(name string) string {
+	for _, f := range e.Facts {
+		if f.Name == name {
+			return f.Text
+		}
+	}
+	return ""
+}
+
 // Summary is the first sentence of the doc, without its full stop.
 func (e Entry) Summary() string {
 	text := strings.Join(strings.Fields(e.Doc), " ")
