@@ -48,7 +48,9 @@ func report(t *testing.T, p *plan.Plan) *explain.Report {
 // variantPlan has two layers of an mlp that takes its gate and up together from two rows on, and whose second layer decides
 // otherwise about its down projection.
 func variantPlan() *plan.Plan {
-	line := func(n int) diag.Range { return diag.Range{File: "variant.yaml", Line: n, Col: 3, EndLine: n, EndCol: 9} }
+	line := func(n int) diag.Range {
+		return diag.Range{File: "variant.yaml", Line: n, Col: 3, EndLine: n, EndCol: 9}
+	}
 	at := func(n int) diag.Range { return diag.Range{File: "model.yaml", Line: n, Col: 5, EndLine: n, EndCol: 9} }
 	p := &plan.Plan{Model: "tiny", Layers: 2, Variants: []string{"fast"}, Unasked: []string{"bos_token_id", "eos_token_id"}}
 	facts := plan.Facts{Storage: "affine", Dtype: dtype.Bfloat16, Bits: 4, Group: 64, Mode: "affine", Inputs: 64, Outputs: 128, Bytes: 4608}

@@ -29,6 +29,7 @@ type commands struct {
 	Run      runCmd      `cmd:"" help:"Answer a prompt with a checkpoint."`
 	Validate validateCmd `cmd:"" help:"Check graph files, and what they make of a config or a checkpoint. Needs no MLX."`
 	Explain  explainCmd  `cmd:"" help:"Show what was decided for a config or checkpoint: classes, programs, memory. Needs no MLX."`
+	Show     showCmd     `cmd:"" help:"Draw the dataflow of a model by block: Mermaid, Graphviz, SVG or one HTML page."`
 	Schema   schemaCmd   `cmd:"" help:"Write the JSON Schema of graph files, for editors."`
 	Ops      opsCmd      `cmd:"" help:"List the operators."`
 	Classes  classesCmd  `cmd:"" help:"List the classes."`
