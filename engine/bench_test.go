@@ -13,7 +13,7 @@ import (
 
 func BenchmarkDecode(b *testing.B) {
 	for name, path := range map[string]func() string{
-		"llama-q4": func() string { readManifest(b); return "../.oracle/llama-q4" },
+		"llama-q4": func() string { return oracleDir(b, "llama-q4") },
 		"smollm2":  func() string { return smolLM2(b) },
 	} {
 		b.Run(name, func(b *testing.B) {

@@ -78,7 +78,11 @@ func Open(ctx context.Context, p *plan.Plan, r *registry.Registry, loader Loader
 	if positions <= 0 {
 		positions = 4096
 	}
-	est, err := EstimateMemory(p, r, positions, o.Batch, o.Chunk)
+	device := o.Device
+	if device == "" && mlx.DefaultDevice().IsGPU() {
+		device = "gpu"
+	}
+	est, err := EstimateFor(p, r, Demand{positions, o.Batch, o.Chunk, device})
 	if err != nil {
 		return nil, err
 	}

@@ -11,9 +11,6 @@ import (
 	"github.com/graphrun/graphrun/plan"
 )
 
-// MLX keeps freed buffers for reuse; mlx-lm gives them back every so many tokens.
-const clearEvery = 256
-
 // logitsOutput is the output that a text is generated from, [B, T, vocab].
 const logitsOutput = "logits"
 
@@ -30,12 +27,6 @@ type generation struct {
 	next    []int32 // tokens for the next forward
 	seen    []int32 // tokens that the penalties have not been told of
 	ahead   drawn   // submitted and not read: GPUs
-}
-
-// drawn is a token on the device.
-type drawn struct {
-	id      mlx.Array // uint32 [1]
-	logprob mlx.Array // [1]
 }
 
 // Generate takes the prompt and generates tokens until a stop token, a limit, the end of ctx or an error of emit. The
@@ -194,97 +185,6 @@ func (g *generation) chunk() error {
 func (g *generation) tokens(ids []int32) (mlx.Array, error) {
 	a, err := mlx.FromInt32s(ids, 1, len(ids))
 	return g.s.scope.Own(a), err
-}
-
-// turn gives the n-th token, and tells whether there may be another. On a GPU it has submitted the step after it
-// first, as mlx-lm does, so that the device does not wait for Go. On the engine's thread.
-func (g *generation) turn(n int) (t Token, more bool, err error) {
-	s := g.s
-	if n == 0 || !s.engine.async {
-		tokens, err := g.tokens(g.next)
-		if err != nil {
-			return t, false, err
-		}
-		if err := g.submit(tokens, g.seen); err != nil {
-			return t, false, err
-		}
-		g.next, g.seen = nil, nil
-	}
-	more = (g.o.MaxTokens == 0 || n+1 < g.o.MaxTokens) && (g.limit == 0 || s.taken < g.limit)
-	this := g.ahead
-	g.ahead = drawn{}
-	defer mlx.FreeAll(this.id, this.logprob)
-	ahead := more && s.engine.async
-	if ahead {
-		id := s.scope.Reshape(s.scope.Astype(this.id, mlx.Int32), []int{1, 1})
-		if err := g.submit(id, nil); err != nil {
-			return t, false, err
-		}
-	}
-	if t, err = this.read(); err != nil {
-		s.broken = err
-		return t, false, err
-	}
-	if !ahead {
-		g.next = []int32{t.ID}
-		g.seen = g.next
-	}
-	if n%clearEvery == 0 {
-		err = mlx.ClearCache()
-	}
-	return t, more, err
-}
-
-// submit builds the forward of one token [1, 1] and the draw from its logits, and evaluates both, or on a GPU starts to.
-// seen are the tokens that the penalties look at from now on; nil: the token itself.
-func (g *generation) submit(token mlx.Array, seen []int32) error {
-	s, sc, p := g.s, g.s.scope, g.sampler
-	if p.penalised() {
-		tokens := token
-		if seen != nil {
-			a, err := mlx.FromInt32s(seen[max(0, len(seen)-g.o.RepetitionContext):])
-			if err != nil {
-				return err
-			}
-			tokens = sc.Own(a)
-		}
-		p.see(sc, tokens)
-	}
-	results, program, err := s.step(g.table, []mlx.Array{token}, 1, 1)
-	if err != nil {
-		return err
-	}
-	logits := p.process(sc, sc.SqueezeAxis(results[program.index(logitsOutput)], 1))
-	logprobs := sc.Subtract(logits, sc.Logsumexp(logits, true))
-	id := p.sample(sc, logprobs)
-	d := drawn{id, sc.Take(logprobs, id)}
-	if err := sc.ResetErr(); err != nil {
-		s.broken = fmt.Errorf("sampling: %w", err)
-		sc.Free()
-		return s.broken
-	}
-	sc.Keep(d.id, d.logprob)
-	sc.Free()
-	g.ahead = d
-	if s.engine.async {
-		err = mlx.AsyncEval(d.id, d.logprob)
-	} else {
-		err = mlx.Eval(d.id, d.logprob)
-	}
-	if err != nil {
-		s.broken = fmt.Errorf("at position %d: %w", s.taken, err)
-		return s.broken
-	}
-	return nil
-}
-
-func (d drawn) read() (Token, error) {
-	id, err := d.id.ItemInt()
-	if err != nil {
-		return Token{}, err
-	}
-	lp, err := d.logprob.ItemFloat()
-	return Token{ID: int32(id), Logprob: float32(lp)}, err
 }
 
 // finish frees what the generation held and leaves to the session what no forward has taken.

@@ -31,9 +31,8 @@ func resident() int {
 // 2,000 decode steps with every part of the sampler: after a warm-up MLX holds the weights and the states, which grow
 // with the text, and nothing else; neither it nor the process grows beside them.
 func TestDecodingKeepsMemoryFlat(t *testing.T) {
-	readManifest(t)
 	const warm, steps, every = 300, 2000, 100
-	e := openModel(t, "../.oracle/llama-f32", engine.Options{})
+	e := openModel(t, oracleDir(t, "llama-f32"), engine.Options{})
 	s, err := e.NewSession()
 	require.NoError(t, err)
 	o := engine.GenOptions{MaxTokens: steps, Temperature: 0.9, TopP: 0.95, MinP: 0.01, TopK: 40, RepetitionPenalty: 1.1, FrequencyPenalty: 0.1}

@@ -28,11 +28,26 @@ type Estimate struct {
 	perPosition, fixed int64 // of all states and sequences
 }
 
-// EstimateMemory adds up a plan: the weights by their storage, the states at a context of that many positions, and
-// the largest set of values that one forward holds at once, of a prompt chunk or a decode step. The last is an
-// estimate: it counts the values between calls and what a port's weights put out, not what a kernel needs inside.
+// Demand is what memory is estimated for.
+type Demand struct {
+	Context int    // positions of each sequence
+	Batch   int    // sequences
+	Chunk   int    // most new tokens of each in one forward
+	Device  string // cpu, gpu
+}
+
+// EstimateMemory is EstimateFor on the CPU, which needs the most.
 func EstimateMemory(p *plan.Plan, r *registry.Registry, context, batch, chunk int) (Estimate, error) {
-	e := Estimate{Context: max(context, 1), Batch: max(batch, 1), Chunk: max(1, min(chunk, context))}
+	return EstimateFor(p, r, Demand{context, batch, chunk, "cpu"})
+}
+
+// EstimateFor adds up a plan: the weights by their storage, the states at a context of that many positions, and
+// the largest set of values that one forward holds at once, of a prompt chunk or a decode step. The last is an
+// estimate: it counts the values between calls, what a port's weights put out, and on the CPU, where MLX has no fused
+// kernel for it, attention's scores; not what kernels need inside.
+func EstimateFor(p *plan.Plan, r *registry.Registry, d Demand) (Estimate, error) {
+	e := Estimate{Context: max(d.Context, 1), Batch: max(d.Batch, 1)}
+	e.Chunk = max(1, min(d.Chunk, e.Context))
 	e.Items = weightItems(p)
 	for i := range p.States {
 		s := &p.States[i]
@@ -50,7 +65,7 @@ func EstimateMemory(p *plan.Plan, r *registry.Registry, context, batch, chunk in
 			plus(e.fixed, times(e.perPosition, int64(e.Context))),
 		})
 	}
-	if n := largestForward(p, e); n > 0 {
+	if n := largestForward(p, e, d.Device != "gpu"); n > 0 {
 		e.Items = append(e.Items, Item{fmt.Sprintf("values of one forward, up to %d tokens x %d sequences", e.Chunk, e.Batch), n})
 	}
 	for _, it := range e.Items {
@@ -97,7 +112,7 @@ func weightItems(p *plan.Plan) []Item {
 }
 
 // largestForward is the most bytes that the values of one program hold at once, over all programs.
-func largestForward(p *plan.Plan, e Estimate) int64 {
+func largestForward(p *plan.Plan, e Estimate, scores bool) int64 {
 	var most int64
 	for i := range p.Programs {
 		g := &p.Programs[i]
@@ -111,7 +126,7 @@ func largestForward(p *plan.Plan, e Estimate) int64 {
 			}
 			t = max(1, g.Last/e.Batch)
 		}
-		most = max(most, programBytes(p, g, sizes{e.Batch, t, e.Context}))
+		most = max(most, programBytes(p, g, sizes{e.Batch, t, e.Context}, scores))
 	}
 	return most
 }
@@ -125,7 +140,7 @@ func hasForwardWithout(p *plan.Plan, g *plan.Program) bool {
 	return false
 }
 
-func programBytes(p *plan.Plan, g *plan.Program, z sizes) int64 {
+func programBytes(p *plan.Plan, g *plan.Program, z sizes, scores bool) int64 {
 	held := make([]int64, max(0, g.Slots))
 	var now, most int64
 	put := func(slot int, n int64) {
@@ -147,6 +162,9 @@ func programBytes(p *plan.Plan, g *plan.Program, z sizes) int64 {
 		}
 		if c.Instance >= 0 && c.Instance < len(p.Instances) && len(c.Types) > 0 {
 			inner = z.inside(p, c)
+		}
+		if scores && c.State >= 0 {
+			inner = plus(inner, z.scores(c))
 		}
 		most = max(most, plus(now, inner))
 		for _, s := range c.Free {
@@ -183,7 +201,7 @@ func (z sizes) bytes(t plan.Type) int64 { return times(z.elements(t.Shape), int6
 // inside is what the weights of a port put out beyond the port's own result: the width of an mlp, twice.
 func (z sizes) inside(p *plan.Plan, c *plan.Call) int64 {
 	t := c.Types[0]
-	if len(t.Shape) == 0 {
+	if len(t.Shape) == 0 || p.Instances[c.Instance].Kind == "embedding" {
 		return 0
 	}
 	width, ok := t.Shape.Last().Known()
@@ -209,6 +227,16 @@ func (z sizes) inside(p *plan.Plan, c *plan.Call) int64 {
 	}
 	walk(c.Instance)
 	return times(times(rows, max(0, outputs-int64(width))), int64(t.Dtype.Size()))
+}
+
+// scores are what a call with a state puts between its queries [B, heads, T, dim] and S positions, twice, since the
+// softmax has an input and an output.
+func (z sizes) scores(c *plan.Call) int64 {
+	if len(c.In) == 0 || len(c.In[0].Type.Shape) != 4 {
+		return 0
+	}
+	q := c.In[0].Type
+	return times(times(2*int64(q.Dtype.Size()), z.elements(q.Shape[:3])), int64(z.s))
 }
 
 // Fits is nil where the estimate is within budget bytes (0: no limit); else the error has the line items and the

@@ -132,7 +132,7 @@ func memoryPlan() (*plan.Plan, *registry.Registry) {
 
 func TestEstimateMemory(t *testing.T) {
 	p, r := memoryPlan()
-	e, err := EstimateMemory(p, r, 1000, 2, 64)
+	e, err := EstimateFor(p, r, Demand{1000, 2, 64, "cpu"})
 	require.NoError(t, err)
 	require.Equal(t, []Item{
 		{"weights, affine 4 bits", 1000}, {"weights, others", 100},
@@ -153,14 +153,26 @@ func TestEstimateMemory(t *testing.T) {
 	require.ErrorAs(t, err, &m)
 
 	p.States[1].Kind = "cash"
-	_, err = EstimateMemory(p, r, 1, 1, 1)
+	_, err = EstimateFor(p, r, Demand{1, 1, 1, "cpu"})
 	require.ErrorContains(t, err, `no kind of state is called "cash"`)
+}
+
+func TestEstimateMemoryCountsScores(t *testing.T) {
+	p, r := memoryPlan()
+	call := &p.Programs[0].Calls[0]
+	call.State = 0
+	call.In[0].Type = plan.Type{Dtype: dtype.Float32, Shape: shape.Shape{shape.Sym("B"), shape.Int(3), shape.Sym("T"), shape.Int(8)}}
+	cpu, err := EstimateFor(p, r, Demand{1000, 2, 64, "cpu"})
+	require.NoError(t, err)
+	gpu, err := EstimateFor(p, r, Demand{1000, 2, 64, "gpu"})
+	require.NoError(t, err)
+	require.Equal(t, int64(2*4*2*3*64*1000), cpu.Total-gpu.Total)
 }
 
 func TestEstimateMemoryDoesNotOverflow(t *testing.T) {
 	p, r := memoryPlan()
 	p.Programs[0].Calls[0].Types[0].Shape = shape.Shape{shape.Sym("S").Mul(1 << 40), shape.Sym("S").Mul(1 << 40)}
-	e, err := EstimateMemory(p, r, 1<<40, 1<<30, 1<<40)
+	e, err := EstimateFor(p, r, Demand{1 << 40, 1 << 30, 1 << 40, "gpu"})
 	require.NoError(t, err)
 	require.Positive(t, e.Total)
 	require.Error(t, e.Fits(1<<50))
