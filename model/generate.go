@@ -13,6 +13,8 @@ import (
 type Result struct {
 	Text   string
 	Tokens []int32 // without the stop token
+	// StopText is the one of Settings.Stop that ended the text; "" where none did.
+	StopText string
 	engine.Stats
 	// Warning tells that the text went beyond the length that the model was made for; "" otherwise.
 	Warning string
@@ -20,7 +22,7 @@ type Result struct {
 
 // Chat answers the last of the messages, in the form of the checkpoint's chat template. emit (which may be nil) is given
 // the text as soon as it is certain, whole characters only; an error of it ends the generation and comes back.
-func (m *Model) Chat(ctx context.Context, messages []Message, s Settings, emit func(string) error) (Result, error) {
+func (m *Model) Chat(ctx context.Context, messages []text.Message, s Settings, emit func(string) error) (Result, error) {
 	prompt, err := m.Prompt(messages)
 	if err != nil {
 		return Result{}, err
@@ -55,25 +57,30 @@ func (m *Model) Generate(ctx context.Context, prompt []int32, s Settings, emit f
 		o.PrefillStep = m.step
 	}
 	if !s.IgnoreStops {
-		ids, _ := m.StopIDs()
-		o.StopIDs = append(ids, o.StopIDs...)
+		own, err := m.StopIDs()
+		if err != nil {
+			return Result{}, err
+		}
+		o.StopIDs = append(own, o.StopIDs...)
 	}
 	session, err := m.engine.NewSession()
 	if err != nil {
 		return Result{}, err
 	}
 	defer session.Close()
-	a := &answer{stops: &stopMatcher{text.NewStream(t, !s.KeepSpecial), s.Stop}, emit: emit}
+	a := &answer{stops: text.NewStopMatcher(text.NewStream(t, !s.KeepSpecial), nil, s.Stop), emit: emit}
 	stats, err := session.Generate(ctx, prompt, o, a.token)
 	if err == nil && !a.stopped {
 		err = a.give(a.stops.Flush())
 	}
-	return Result{Text: a.text.String(), Tokens: a.ids, Stats: stats, Warning: m.tooLong(session.Positions())}, err
+	r := Result{Text: a.text.String(), Tokens: a.ids, Stats: stats, Warning: m.tooLong(session.Positions())}
+	_, r.StopText = a.stops.Reason()
+	return r, err
 }
 
 // answer turns tokens into the text that is given out.
 type answer struct {
-	stops   *stopMatcher
+	stops   *text.StopMatcher
 	emit    func(string) error
 	text    strings.Builder
 	ids     []int32

@@ -8,11 +8,12 @@ import (
 	"github.com/graphrun/graphrun/plan"
 )
 
-// Warnings tell what is odd about the checkpoint, beside the composer's findings.
+// Warnings tell what is odd about the checkpoint and its tokenizer, beside the composer's findings: parts that disagree on
+// where a text ends, for one.
 func (m *Model) Warnings() []string {
 	out := slices.Clone(m.ck.Warnings)
-	if _, w := m.StopIDs(); w != "" {
-		out = append(out, w)
+	if l, err := m.words(); err == nil {
+		out = append(out, l.Warnings...)
 	}
 	return out
 }

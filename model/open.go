@@ -14,6 +14,7 @@ import (
 	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/text"
 	"github.com/graphrun/graphrun/weights"
 	"github.com/graphrun/graphrun/weights/header"
 )
@@ -23,6 +24,10 @@ type Options struct {
 	Checkpoint string // a folder with config.json and safetensors files, a .safetensors file or a .gguf file
 	Graph      string // a graph file of one's own; "": the shipped model that recognises the checkpoint
 	Force      bool   // compose Graph even where it does not recognise the checkpoint
+
+	Variants []string // names of shipped variants, or files, in the order they follow on one another
+	Exact    bool     // leave out the variants that are taken by default
+	Rules    []string // names of shipped rules, or files, that the plan is held to
 
 	Device       string // cpu, gpu; "": MLX's default
 	Context      int    // positions that a text may take; 0: no limit
@@ -40,7 +45,7 @@ type Model struct {
 	step   int
 	ck     *header.Checkpoint
 	engine *engine.Engine
-	words  *words
+	words  func() (*text.Loaded, error)
 	found  *Findings
 }
 
@@ -49,6 +54,9 @@ type Model struct {
 func Open(ctx context.Context, o Options) (*Model, error) {
 	if !mlx.Available {
 		return nil, mlx.ErrNoMLX
+	}
+	if o.Context < 0 || o.PrefillStep < 0 || o.MemoryBudget < 0 {
+		return nil, fmt.Errorf("context %d, prefill step %d and memory budget %d: none may be negative", o.Context, o.PrefillStep, o.MemoryBudget)
 	}
 	ck, err := OpenHeaders(o.Checkpoint)
 	if err != nil {
@@ -96,8 +104,14 @@ func OpenHeaders(path string) (*header.Checkpoint, error) {
 }
 
 func (m *Model) compose(ctx context.Context, reg *registry.Registry, o Options) (*plan.Plan, error) {
+	device, err := deviceFacts(o.Device)
+	if err != nil {
+		return nil, err
+	}
 	r, err := compose.Compose(ctx, compose.Request{
 		Graph: o.Graph, Shipped: graphs.Files, Config: m.ck.Config, Checkpoint: m.ck, Registry: reg, Force: o.Force,
+		Variants: o.Variants, Exact: o.Exact, Rules: o.Rules, Device: device, Memory: memoryOf(reg),
+		Use: compose.Use{Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget},
 	})
 	if err != nil {
 		return nil, err

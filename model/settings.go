@@ -1,6 +1,7 @@
 package model
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -16,8 +17,12 @@ type Settings struct {
 	KeepSpecial bool     // give the text of special tokens too
 }
 
-// Check tells of settings that would have no effect: what somebody sets is meant to do something.
+// Check tells of settings that are out of their range, and of those that would have no effect: what somebody sets is
+// meant to do something.
 func (s Settings) Check() error {
+	if err := s.GenOptions.Check(); err != nil {
+		return err
+	}
 	var idle []string
 	note := func(is bool, name string) {
 		if is {
@@ -40,7 +45,7 @@ func (s Settings) Check() error {
 	}
 	for _, stop := range s.Stop {
 		if stop == "" {
-			return fmt.Errorf("an empty stop text would end every answer before it begins")
+			return errors.New("an empty stop text would end every answer before it begins")
 		}
 	}
 	return nil

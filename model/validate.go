@@ -12,6 +12,7 @@ import (
 
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
@@ -27,6 +28,9 @@ type ValidateOptions struct {
 	// of them, or none: then names and types are checked, and nothing is composed.
 	Config, Checkpoint string
 	Force              bool // compose a model even if it does not recognise the config
+
+	Variants, Rules []string // that hold for every model that is composed: shipped names, or files
+	Exact           bool     // leave out the variants that are taken by default
 }
 
 // Validation is what was checked and found.
@@ -43,7 +47,14 @@ func Validate(ctx context.Context, o ValidateOptions) (*Validation, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := &validator{ctx: ctx, sources: map[string]*source.File{}, request: compose.Request{Shipped: graphs.Files, Registry: reg, Force: o.Force}}
+	device, err := deviceFacts("")
+	if err != nil {
+		return nil, err
+	}
+	v := &validator{ctx: ctx, sources: map[string]*source.File{}, request: compose.Request{
+		Shipped: graphs.Files, Registry: reg, Force: o.Force, Variants: o.Variants, Exact: o.Exact, Rules: o.Rules,
+		Device: device, Memory: memoryOf(reg),
+	}}
 	if err := v.facts(o); err != nil {
 		return nil, err
 	}
@@ -115,7 +126,7 @@ func (v *validator) path(path string) error {
 	return err
 }
 
-// check composes a file, "" for the shipped model of the config. A named one must recognise the config.
+// check composes a file, "" for the shipped model of the config. A named one must fit the config.
 func (v *validator) check(file string, named bool) error {
 	if slices.Contains(v.out.Files, file) {
 		return nil
@@ -126,11 +137,18 @@ func (v *validator) check(file string, named bool) error {
 	if err != nil {
 		return err
 	}
-	if !named && notRecognised(done) {
-		r.Config, r.Checkpoint = nil, nil
+	found := done.Diagnostics.Sorted()
+	switch {
+	case has(found, "kind-not-composed"):
+		if done, found, err = v.besides(file, done, found, named); err != nil {
+			return err
+		}
+	case !named && has(found, "not-recognised"):
+		r.Config, r.Checkpoint, r.Variants, r.Rules = nil, nil, nil, nil
 		if done, err = compose.Compose(v.ctx, r); err != nil {
 			return err
 		}
+		found = done.Diagnostics.Sorted()
 	}
 	if file == "" {
 		file = "graphs/models/" + done.Model + ".yaml"
@@ -142,7 +160,7 @@ func (v *validator) check(file string, named bool) error {
 	if done.Plan != nil {
 		v.out.Composed = append(v.out.Composed, file)
 	}
-	for _, d := range done.Diagnostics.Sorted() {
+	for _, d := range found {
 		v.list.Put(d)
 	}
 	for name, f := range done.Sources {
@@ -151,8 +169,30 @@ func (v *validator) check(file string, named bool) error {
 	return nil
 }
 
-func notRecognised(r *compose.Result) bool {
-	return slices.ContainsFunc(r.Diagnostics.Sorted(), func(d *diag.Diagnostic) bool {
-		return d.Code == "not-recognised" && d.Severity == diag.Error
-	})
+// besides checks a file that says something about a model, a variant or rules: with the shipped model of the config
+// where there is one, else by its syntax alone, which alone has been looked at.
+func (v *validator) besides(file string, alone *compose.Result, found []*diag.Diagnostic, named bool) (*compose.Result, []*diag.Diagnostic, error) {
+	found = slices.DeleteFunc(found, func(d *diag.Diagnostic) bool { return d.Code == "kind-not-composed" })
+	if v.request.Config == nil || len(found) > 0 {
+		return alone, found, nil
+	}
+	r := v.request
+	if doc := syntax.Parse(alone.Sources[file], &diag.List{}); doc.Kind == "rules" {
+		r.Rules = append(slices.Clone(r.Rules), file)
+	} else {
+		r.Variants = append(slices.Clone(r.Variants), file)
+	}
+	done, err := compose.Compose(v.ctx, r)
+	if err != nil {
+		return nil, nil, err
+	}
+	if list := done.Diagnostics.Sorted(); named || !has(list, "no-model") && !has(list, "variant-of-another") && !has(list, "variant-requires") {
+		return done, list, nil
+	}
+	return alone, found, nil
+}
+
+// has tells whether there is an error of that code.
+func has(list []*diag.Diagnostic, code string) bool {
+	return slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Code == code && d.Severity == diag.Error })
 }

@@ -4,42 +4,32 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"sync"
 
-	"github.com/graphrun/graphrun/engine"
 	"github.com/graphrun/graphrun/text"
 	"github.com/graphrun/graphrun/weights/header"
 )
 
-// words is a checkpoint's tokenizer and chat template. They are read while the weights are opened.
-type words struct {
-	ck  *header.Checkpoint
-	get func() (*loaded, error)
-}
-
-func readWords(ck *header.Checkpoint) *words {
-	w := &words{ck: ck}
-	w.get = sync.OnceValues(w.read)
-	go w.get()
-	return w
-}
-
-func (w *words) read() (*loaded, error) {
-	if w.ck.GGUF != nil {
-		g, err := w.ck.GGUF.Tokenizer()
+// readWords begins to read a checkpoint's tokenizer and chat template, which takes about as long as opening the weights
+// of a small model. The function that it gives waits for them.
+func readWords(ck *header.Checkpoint) func() (*text.Loaded, error) {
+	get := sync.OnceValues(func() (*text.Loaded, error) {
+		if ck.GGUF == nil {
+			return text.LoadFolder(filepath.Dir(ck.Config.Path))
+		}
+		g, err := ck.GGUF.Tokenizer()
 		if err != nil {
 			return nil, err
 		}
-		l, err := loadGGUF(fromHeader(g))
+		l, err := text.LoadGGUF(fromHeader(g))
 		if err != nil {
-			return nil, fmt.Errorf("%s: its tokenizer: %w", w.ck.Path, err)
+			return nil, fmt.Errorf("%s: its tokenizer: %w", ck.Path, err)
 		}
 		return l, nil
-	}
-	if w.ck.Tokenizer["tokenizer.json"] == "" {
-		return nil, fmt.Errorf("%s: no tokenizer.json in this folder; graphrun reads no other form of a tokenizer", filepath.Dir(w.ck.Config.Path))
-	}
-	return loadFolder(filepath.Dir(w.ck.Config.Path))
+	})
+	go func() { _, _ = get() }()
+	return get
 }
 
 func fromHeader(g *header.GGUFTokenizer) text.GGUF {
@@ -64,40 +54,43 @@ func fromHeader(g *header.GGUFTokenizer) text.GGUF {
 
 // Tokenizer is the checkpoint's.
 func (m *Model) Tokenizer() (*text.Tokenizer, error) {
-	l, err := m.words.get()
+	l, err := m.words()
 	if err != nil {
 		return nil, err
 	}
 	return l.Tokenizer, nil
 }
 
-// HasTemplate tells whether the checkpoint has a chat template.
-func (m *Model) HasTemplate() (bool, error) {
-	l, err := m.words.get()
+// Template is the checkpoint's chat template; nil where it has none. One that cannot be used is an error.
+func (m *Model) Template() (*text.Template, error) {
+	l, err := m.words()
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	return l.Template != nil, nil
+	if l.Template == nil && l.TemplateErr != nil {
+		return nil, fmt.Errorf("%s: its chat template cannot be used: %w", m.ck.Path, l.TemplateErr)
+	}
+	return l.Template, nil
 }
 
 // Prompt puts messages into the chat template, up to where the answer begins.
-func (m *Model) Prompt(messages []Message) (string, error) {
-	l, err := m.words.get()
-	if err != nil {
+func (m *Model) Prompt(messages []text.Message) (string, error) {
+	t, err := m.Template()
+	switch {
+	case err != nil:
 		return "", err
-	}
-	if l.Template == nil {
+	case t == nil:
 		return "", errors.New("the checkpoint has no chat template")
 	}
-	return l.Template.Render(messages, RenderOptions{AddGenerationPrompt: true})
+	return t.Render(messages, text.RenderOptions{AddGenerationPrompt: true})
 }
 
-// StopIDs are the tokens that end a text: all that the config, the generation config and the tokenizer name. The warning
-// tells where these differ.
-func (m *Model) StopIDs() (ids []int32, warning string) {
-	l, err := m.words.get()
+// StopIDs are the tokens that end a text: all that the config, the generation config, the tokenizer and the chat template
+// name, in ascending order.
+func (m *Model) StopIDs() ([]int32, error) {
+	l, err := m.words()
 	if err != nil {
-		return nil, ""
+		return nil, err
 	}
-	return engine.StopIDs(stopSources(m.ck, l)...)
+	return slices.Clone(l.Stops.IDs), nil
 }

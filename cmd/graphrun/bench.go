@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 
@@ -15,10 +16,10 @@ import (
 type benchCmd struct {
 	opening `embed:""`
 
-	PromptTokens int    `default:"512" placeholder:"N" help:"Length of the prompt."`
+	PromptTokens int    `default:"512" placeholder:"N" help:"Length of the prompt (${default})."`
 	PromptIDs    string `name:"prompt-ids" placeholder:"FILE" help:"A JSON list of token ids to take as the prompt."`
-	DecodeTokens int    `default:"128" placeholder:"N" help:"Tokens to generate after the first; the model's end of text is ignored."`
-	Repeat       int    `default:"3" placeholder:"N" help:"How often to measure, after a warm-up."`
+	DecodeTokens int    `default:"128" placeholder:"N" help:"Tokens to generate after the first; the model's end of text is ignored (${default})."`
+	Repeat       int    `default:"3" placeholder:"N" help:"How often to measure, after a warm-up (${default})."`
 	JSON         bool   `name:"json" help:"A JSON object per measurement, a line each."`
 }
 
@@ -39,7 +40,7 @@ func (c *benchCmd) Run(ctx context.Context, t terminal) error {
 		return mlx.ErrNoMLX
 	}
 	if c.PromptTokens < 2 || c.DecodeTokens < 1 || c.Repeat < 1 {
-		return fmt.Errorf("--prompt-tokens is at least 2, --decode-tokens and --repeat at least 1")
+		return errors.New("--prompt-tokens is at least 2, --decode-tokens and --repeat at least 1")
 	}
 	var ids []int32
 	if c.PromptIDs != "" {

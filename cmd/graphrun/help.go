@@ -33,12 +33,15 @@ func (c *helpCmd) Run(t terminal, parser *kong.Kong) error {
 		}
 		return nil
 	case c.Topic == "" || slices.Contains(names, c.Topic):
-		args := []string{"--help"}
+		var path []string
 		if c.Topic != "" {
-			args = []string{c.Topic, "--help"}
+			path = []string{c.Topic}
 		}
-		_, err := parser.Parse(args) // prints it
-		return err
+		k, err := kong.Trace(parser, path)
+		if err != nil {
+			return err
+		}
+		return k.PrintUsage(false)
 	}
 	for _, e := range diag.Explanations() {
 		names = append(names, e.Code)

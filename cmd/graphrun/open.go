@@ -16,7 +16,7 @@ func (o *opening) open(ctx context.Context, t terminal, quiet bool) (*model.Mode
 	defer bar.end()
 	return model.Open(ctx, model.Options{
 		Checkpoint: o.Checkpoint, Graph: o.Graph, Force: o.Force, Device: o.Device,
-		Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), OnWeights: bar.set,
+		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), OnWeights: bar.set,
 	})
 }
 

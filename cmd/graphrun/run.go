@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
@@ -11,12 +12,13 @@ import (
 	"github.com/graphrun/graphrun/engine"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/model"
+	"github.com/graphrun/graphrun/text"
 )
 
 type runCmd struct {
 	opening `embed:""`
 
-	Prompt string   `short:"p" placeholder:"TEXT" help:"What to answer; - or nothing reads it from a pipe."`
+	Prompt *string  `short:"p" placeholder:"TEXT" help:"What to answer; - or nothing reads it from a pipe."`
 	System string   `placeholder:"TEXT" help:"A system message before the prompt."`
 	Chat   bool     `xor:"form" help:"Put the prompt into the checkpoint's chat template (where there is one, this is the default)."`
 	Raw    bool     `xor:"form" help:"Go on with the prompt as it stands."`
@@ -31,19 +33,21 @@ type runCmd struct {
 
 // opening are the flags of commands that open a checkpoint.
 type opening struct {
-	Checkpoint   string `short:"c" required:"" placeholder:"PATH" help:"A folder with config.json and safetensors files, a .safetensors or a .gguf file."`
-	Graph        string `short:"g" placeholder:"FILE" help:"A graph file of your own, instead of the shipped one that recognises the checkpoint."`
-	Force        bool   `help:"Take --graph even if it does not recognise the checkpoint."`
-	Device       string `enum:"cpu,gpu," default:"" placeholder:"cpu|gpu" help:"Where to run; MLX's default device otherwise."`
-	Context      int    `placeholder:"N" help:"Positions that prompt and answer may take together; no limit otherwise."`
-	MemoryBudget size   `placeholder:"SIZE" help:"Refuse to open what would take more memory, as 6GiB, and say what takes how much."`
-	PrefillStep  int    `placeholder:"N" default:"2048" help:"Prompt tokens that are processed at once."`
+	Checkpoint   string   `short:"c" required:"" placeholder:"PATH" help:"A folder with config.json and safetensors files, a .safetensors or a .gguf file."`
+	Graph        string   `short:"g" placeholder:"FILE" help:"A graph file of your own, instead of the shipped one that recognises the checkpoint."`
+	Force        bool     `help:"Take --graph even if it does not recognise the checkpoint."`
+	Variant      []string `sep:"none" placeholder:"NAME|FILE" help:"Take a variant, which says how weights are computed with; may be repeated."`
+	Exact        bool     `help:"Take no variant by default: mlx-lm's arithmetic."`
+	Device       string   `enum:"cpu,gpu," default:"" placeholder:"cpu|gpu" help:"Where to run; MLX's default device otherwise."`
+	Context      int      `placeholder:"N" help:"Positions that prompt and answer may take together; no limit otherwise."`
+	MemoryBudget size     `placeholder:"SIZE" help:"Refuse to open what would take more memory, as 6GiB, and say what takes how much."`
+	PrefillStep  int      `placeholder:"N" default:"2048" help:"Prompt tokens that are processed at once (${default})."`
 }
 
 // sampling are the flags that choose tokens; without them the most likely one is taken.
 type sampling struct {
-	MaxTokens         int     `short:"n" default:"512" placeholder:"N" help:"Tokens to generate at most; 0: no limit."`
-	Temperature       float64 `short:"t" placeholder:"X" help:"0 takes the most likely token, 1 draws by the model's probabilities."`
+	MaxTokens         int     `short:"n" default:"512" placeholder:"N" help:"Tokens to generate at most (${default}); 0: no limit."`
+	Temperature       float64 `short:"t" placeholder:"X" help:"0 takes the most likely token (this is the default), 1 draws by the model's probabilities."`
 	TopP              float64 `placeholder:"X" help:"Draw from the likeliest tokens that have this probability together."`
 	TopK              int     `placeholder:"N" help:"Draw from the N likeliest tokens."`
 	MinP              float64 `placeholder:"X" help:"Draw from tokens at least X times as likely as the likeliest."`
@@ -60,7 +64,10 @@ func (c *runCmd) Run(ctx context.Context, t terminal) error {
 	if err := settings.Check(); err != nil {
 		return err
 	}
-	prompt, err := c.prompt(t)
+	if c.Raw && c.System != "" {
+		return errors.New("--system has no place in a raw prompt: write it into the prompt, or leave --raw away")
+	}
+	prompt, err := c.prompt(ctx, t)
 	if err != nil {
 		return err
 	}
@@ -103,45 +110,70 @@ func (c *runCmd) settings() model.Settings {
 const maxPrompt = 64 << 20
 
 // prompt is the flag's text or what is piped in, there without the line end that ends it.
-func (c *runCmd) prompt(t terminal) (string, error) {
-	if c.Prompt != "" && c.Prompt != "-" {
-		return c.Prompt, nil
-	}
-	if f, ok := t.in.(*os.File); ok && c.Prompt == "" {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			return "", fmt.Errorf("no prompt: give --prompt TEXT, or pipe it in")
+func (c *runCmd) prompt(ctx context.Context, t terminal) (string, error) {
+	prompt := ""
+	if c.Prompt != nil && *c.Prompt != "-" {
+		prompt = *c.Prompt
+	} else {
+		if f, ok := t.in.(*os.File); ok && c.Prompt == nil {
+			if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+				return "", errors.New("no prompt: give --prompt TEXT, or pipe it in")
+			}
 		}
+		data, err := readAll(ctx, t.in)
+		if err != nil {
+			return "", err
+		}
+		prompt = strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	}
-	data, err := io.ReadAll(io.LimitReader(t.in, maxPrompt+1))
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("reading the prompt: %w", err)
-	case len(data) > maxPrompt:
-		return "", fmt.Errorf("the prompt has more than %d MiB", maxPrompt>>20)
-	}
-	prompt := strings.TrimSuffix(strings.TrimSuffix(string(data), "\n"), "\r")
 	if prompt == "" {
-		return "", fmt.Errorf("the prompt is empty: give --prompt TEXT, or pipe it in")
+		return "", errors.New("the prompt is empty: give --prompt TEXT, or pipe it in")
 	}
 	return prompt, nil
 }
 
+// readAll reads until the end or until ctx is cancelled, which a read itself does not notice.
+func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
+	type read struct {
+		data []byte
+		err  error
+	}
+	done := make(chan read, 1)
+	go func() {
+		data, err := io.ReadAll(io.LimitReader(r, maxPrompt+1))
+		done <- read{data, err}
+	}()
+	select {
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	case got := <-done:
+		switch {
+		case got.err != nil:
+			return nil, fmt.Errorf("reading the prompt: %w", got.err)
+		case len(got.data) > maxPrompt:
+			return nil, fmt.Errorf("the prompt has more than %d MiB", maxPrompt>>20)
+		}
+		return got.data, nil
+	}
+}
+
 // form puts the prompt into the chat template, if it is to be.
 func (c *runCmd) form(m *model.Model, prompt string) (string, error) {
-	has, err := m.HasTemplate()
+	if c.Raw {
+		return prompt, nil
+	}
+	template, err := m.Template()
 	switch {
 	case err != nil:
-		return "", err
-	case c.Raw && c.System != "":
-		return "", fmt.Errorf("--system has no place in a raw prompt: write it into the prompt, or leave --raw away")
-	case c.Raw || !has && !c.Chat && c.System == "":
+		return "", fmt.Errorf("%w; --raw goes on with the prompt as it stands", err)
+	case template == nil && !c.Chat && c.System == "":
 		return prompt, nil
-	case !has:
+	case template == nil:
 		return "", fmt.Errorf("%s has no chat template: a prompt goes on as it stands, without --chat and --system", c.Checkpoint)
 	}
-	var messages []model.Message
+	var messages []text.Message
 	if c.System != "" {
-		messages = append(messages, model.Message{Role: "system", Content: c.System})
+		messages = append(messages, text.Message{Role: "system", Content: c.System})
 	}
-	return m.Prompt(append(messages, model.Message{Role: "user", Content: prompt}))
+	return m.Prompt(append(messages, text.Message{Role: "user", Content: prompt}))
 }

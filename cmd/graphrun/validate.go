@@ -14,16 +14,20 @@ import (
 type validateCmd struct {
 	Paths []string `arg:"" optional:"" name:"file|dir" help:"Graph files, and folders to search for *.yaml and *.yml. None: the shipped model for --config or --checkpoint."`
 
-	Config     string `placeholder:"FILE" help:"Compose the models for this config.json too."`
-	Checkpoint string `short:"c" placeholder:"PATH" help:"Compose them for this checkpoint, held to its tensors (only headers are read)."`
-	Force      bool   `help:"Compose a model even if it does not recognise the config."`
-	Strict     bool   `help:"Count warnings as findings."`
-	Format     string `enum:"text,json,github" default:"text" placeholder:"text|json|github" help:"json: an object per line, at the end {\"summary\": …}; github: annotations."`
+	Config     string   `placeholder:"FILE" help:"Compose the models for this config.json too."`
+	Checkpoint string   `short:"c" placeholder:"PATH" help:"Compose them for this checkpoint, held to its tensors (only headers are read)."`
+	Force      bool     `help:"Compose a model even if it does not recognise the config."`
+	Variant    []string `sep:"none" placeholder:"NAME|FILE" help:"A variant for every model that is composed; may be repeated."`
+	Rules      []string `sep:"none" placeholder:"NAME|FILE" help:"Rules that every plan has to hold; may be repeated."`
+	Exact      bool     `help:"Take no variant by default."`
+	Strict     bool     `help:"Count warnings as findings."`
+	Format     string   `enum:"text,json,github" default:"text" placeholder:"text|json|github" help:"json: an object per line, at the end {\"summary\": …}; github: annotations."`
 }
 
 func (c *validateCmd) Run(ctx context.Context, t terminal) error {
 	r, err := model.Validate(ctx, model.ValidateOptions{
 		Paths: c.Paths, Config: c.Config, Checkpoint: c.Checkpoint, Force: c.Force,
+		Variants: c.Variant, Rules: c.Rules, Exact: c.Exact,
 	})
 	if err != nil {
 		var found *model.Findings
