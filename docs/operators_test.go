@@ -29,13 +29,24 @@ func TestOperators(t *testing.T) {
 		fmt.Fprintf(&b, "\n### state: %s\n\n%s\n", s.Name, s.Doc)
 		params(&b, "field", s.Fields)
 	}
-	b.WriteString("\n## Classes\n\nA class fills a port: it computes with the port's weights. " +
-		"All of these are exact: they make the very MLX calls that mlx-lm makes.\n")
+	b.WriteString("\n## Classes\n\nA class fills a port: it computes with the port's weights. An exact one makes the very MLX calls " +
+		"that mlx-lm makes; a bounded one says how far it may be from that ([numerics.md](numerics.md)).\n")
 	for _, c := range r.Classes() {
-		fmt.Fprintf(&b, "\n### class: %s\n\n%s\n\nPorts: %s.\n", c.Name, c.Doc, code(c.Kinds))
+		fmt.Fprintf(&b, "\n### class: %s\n\n%s\n\nPorts: %s. %s\n", c.Name, c.Doc, code(c.Kinds), limits(c))
 		params(&b, "parameter", c.Params)
 	}
 	generated(t, "operators.md", b.String())
+}
+
+func limits(c *registry.Class) string {
+	rows := "Any number of rows."
+	if c.MinRows > 1 || c.MaxRows > 0 {
+		rows = fmt.Sprintf("Rows: %d to %d.", max(c.MinRows, 1), c.MaxRows)
+	}
+	if c.Numerics == "" {
+		return rows + " Exact."
+	}
+	return rows + " Bounded: " + c.Numerics + "."
 }
 
 func operator(b *strings.Builder, o *registry.Operator) {
