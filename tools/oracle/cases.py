@@ -36,6 +36,7 @@ class Case:
     prompts: tuple[str, ...] = ("p7", "p33")
     shards: int = 1
     sampled: bool = False  # also record sampled generation
+    traced: bool = True  # record each layer's output too, of models that are built like llama
 
     @property
     def f32_products(self) -> bool:

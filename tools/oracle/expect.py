@@ -117,10 +117,10 @@ def prefixed(prefix, arrays):
 
 
 def expected(case, model):
-    vocab, out = case.config["vocab_size"], {}
+    vocab, out = case.config.get("text_config", case.config)["vocab_size"], {}
     for name in case.prompts:
         prompt = mx.array(ids(vocab, LENGTHS[name]))
-        got = forward(model, prompt, trace=name == "p7")
+        got = forward(model, prompt, trace=case.traced and name == "p7")
         got["gen_tokens"], got["gen_logprobs"] = generate(model, prompt)
         if name != "p7":
             got["gen16_tokens"], got["gen16_logprobs"] = generate(model, prompt, prefill_step_size=16)

@@ -18,7 +18,10 @@ import sys
 import time
 
 import store
-from cases import CASES, select
+from cases import CASES as BASIC, select
+from families import FAMILIES
+
+CASES = BASIC | FAMILIES
 
 EXTRA = ["ops", "sampling", "smollm2"]
 

@@ -1,0 +1,55 @@
+"""Cases of further architectures: one or two small random checkpoints each, with the options that their graphs have."""
+
+from cases import Case, Quantisation
+
+BASE = dict(
+    hidden_size=128, num_hidden_layers=4, intermediate_size=192, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+    rms_norm_eps=1e-6, vocab_size=320, max_position_embeddings=2048,
+)
+MOE = dict(num_experts=8, num_experts_per_tok=3, moe_intermediate_size=64, shared_expert_intermediate_size=128)
+Q4 = Quantisation(group=32)
+
+
+def case(name, model_type, shows, dtype="bfloat16", quantisation=None, base=BASE, **config):
+    return Case(name, shows, base | dict(model_type=model_type) | config, dtype=dtype, quantisation=quantisation, traced=False)
+
+
+GEMMA3N = dict(model_type="gemma3n", text_config=dict(
+    model_type="gemma3n_text", hidden_size=128, num_hidden_layers=7, intermediate_size=[192] * 7, num_attention_heads=4,
+    head_dim=32, rms_norm_eps=1e-6, vocab_size=320, num_key_value_heads=2, num_kv_shared_layers=3,
+    vocab_size_per_layer_input=320, sliding_window=16, max_position_embeddings=2048, rope_local_base_freq=10000.0,
+    rope_theta=1000000.0, final_logit_softcapping=30.0,
+    layer_types=["sliding_attention", "full_attention"] * 3 + ["sliding_attention"],
+    activation_sparsity_pattern=[0.95, 0.95, 0.0, 0.0, 0.0, 0.0, 0.0], hidden_size_per_layer_input=64, altup_num_inputs=4,
+    altup_coef_clip=1.0, altup_correct_scale=True, altup_active_idx=0, laurel_rank=64))
+GEMMA4 = dict(
+    model_type="gemma4_text", hidden_size=64, num_hidden_layers=4, intermediate_size=64, num_attention_heads=2, head_dim=32,
+    global_head_dim=64, num_key_value_heads=1, num_global_key_value_heads=1, num_kv_shared_layers=2, rms_norm_eps=1e-6,
+    vocab_size=256, vocab_size_per_layer_input=256, hidden_size_per_layer_input=64, sliding_window=16,
+    sliding_window_pattern=2, layer_types=["sliding_attention", "full_attention"] * 2, attention_k_eq_v=False,
+    final_logit_softcapping=30.0, use_double_wide_mlp=True, max_position_embeddings=2048, tie_word_embeddings=True)
+LONG_FACTORS = [1.0 + 0.1 * i for i in range(12)]
+
+DENSE = [
+    case("gemma2-bf16", "gemma2", "norms around both halves, soft caps", query_pre_attn_scalar=144),
+    case("gemma2-nogqa-q4", "gemma2", "as many key/value heads as heads, 4-bit", quantisation=Q4, num_key_value_heads=4,
+         query_pre_attn_scalar=32),
+    case("gemma3-bf16", "gemma3_text", "window every other layer, two rope bases, linear scaling", sliding_window=16,
+         sliding_window_pattern=2, rope_scaling=dict(rope_type="linear", factor=8.0)),
+    case("gemma3-f16", "gemma3_text", "float16: clipped residuals", dtype="float16", sliding_window=16, sliding_window_pattern=3),
+    Case("gemma3n-bf16", "alternating updates, per-layer inputs, shared caches, sparse activations", GEMMA3N, traced=False),
+    Case("gemma3n-q4", "the same, 4-bit", GEMMA3N, quantisation=Q4, traced=False),
+    Case("gemma4-bf16", "per-layer inputs, shared caches, proportional rope, soft cap", GEMMA4, traced=False),
+    case("cohere2-bf16", "cohere2", "parallel residual, layer norm, layers without rope", sliding_window=16, sliding_window_pattern=2),
+    case("cohere2-bias-f16", "cohere2", "biases of projections and norms", dtype="float16", sliding_window=16,
+         sliding_window_pattern=2, attention_bias=True, layer_norm_bias=True),
+    case("olmo2-bf16", "olmo2", "norms behind the halves, q and k normalised over all heads", tie_word_embeddings=False),
+    case("phi3-longrope-bf16", "phi3", "fused projections, longrope over part of the dims", rope_scaling=dict(
+        type="longrope", long_factor=LONG_FACTORS, short_factor=LONG_FACTORS), partial_rotary_factor=0.75,
+         original_max_position_embeddings=512),
+    case("phi3-tied-q4", "phi3", "plain rope, tied, 4-bit", quantisation=Q4, tie_word_embeddings=True),
+    case("llama4_text-bf16", "llama4_text", "layers without rope, unit norms of q and k", intermediate_size_mlp=192,
+         rope_theta=5e5, tie_word_embeddings=False, no_rope_layers=[1, 1, 1, 0], use_qk_norm=True),
+]
+
+FAMILIES = {c.name: c for c in DENSE}
