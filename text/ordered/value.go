@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"sort"
 	"strconv"
+	"strings"
 )
 
 // Number is an integer too large for an int64, in the digits it was written with.
@@ -111,6 +112,15 @@ func write(b *bytes.Buffer, v any) error {
 		b.WriteByte(']')
 	case Number:
 		b.WriteString(string(v))
+	case float64:
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return fmt.Errorf("%v has no JSON form", v)
+		}
+		text := strconv.FormatFloat(v, 'g', -1, 64)
+		if !strings.ContainsAny(text, ".e") {
+			text += ".0" // it is to be read as a float again
+		}
+		b.WriteString(text)
 	default:
 		data, err := json.Marshal(v)
 		if err != nil {

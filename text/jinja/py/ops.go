@@ -13,6 +13,9 @@ var errSize = fmt.Errorf("a value larger than %d MiB", MaxSize>>20)
 
 // Binary applies one of + - * / // % **.
 func Binary(op string, a, b any) (any, error) {
+	if s, ok := Text(a); ok && op == "%" {
+		return percent(s, b)
+	}
 	for _, v := range []any{a, b} {
 		if u, ok := v.(*Undefined); ok {
 			return nil, u.fail()
@@ -26,10 +29,6 @@ func Binary(op string, a, b any) (any, error) {
 	case "*":
 		if v, err, ok := multiply(a, b); ok {
 			return v, err
-		}
-	case "%":
-		if s, ok := Text(a); ok {
-			return percent(s, b)
 		}
 	}
 	if v, err := arithmetic(op, a, b); err != errTypes {

@@ -15,7 +15,11 @@ func percent(format string, arg any) (any, error) {
 		args = t.Items
 	}
 	mapping, _ := arg.(*Dict)
-	_, isList := arg.(*List) // which counts as a mapping here
+	lenient := false // what has items counts as a mapping: it need not be used
+	switch arg.(type) {
+	case *List, *Range, *Undefined:
+		lenient = true
+	}
 	b := &builder{}
 	used := 0
 	next := func() (any, error) {
@@ -64,7 +68,7 @@ func percent(format string, arg any) (any, error) {
 		}
 		b.add(text)
 	}
-	if used < len(args) && mapping == nil && !isList {
+	if used < len(args) && mapping == nil && !lenient {
 		return nil, errors.New("not all arguments converted during string formatting")
 	}
 	return b.String(), b.err
