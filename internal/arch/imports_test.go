@@ -9,6 +9,8 @@ import (
 // mayImport says, of each package, which others of the module it may import; "x/..." stands for x and what is below it.
 // Imports point one way: mlx <- weights <- registry <- ops <- engine <- model <- cmd. The composer stands on registry,
 // plan and the headers of checkpoints: it needs no MLX, and it and the engine share the plan and do not know each other.
+//
+// A package without an entry has that of the folder above it.
 var mayImport = map[string]string{
 	"dtype":   "",
 	"shape":   "",
@@ -36,8 +38,10 @@ var mayImport = map[string]string{
 
 	"engine": "diag dtype mlx plan registry shape weights weights/header weights/view",
 
-	"explain": "compose compose/... diag dtype plan port registry shape weights/header weights/view",
-	"schema":  "compose/... diag dtype plan port registry shape",
+	// What reads graph files and plans for people and editors: no MLX, and the engine is not known.
+	"explain": readers,
+	"schema":  readers,
+	"show":    readers,
 
 	"text":         "text/...",
 	"text/bpe":     "",
@@ -57,6 +61,8 @@ var mayImport = map[string]string{
 	"internal/deps":    "",
 	"internal/process": "",
 }
+
+const readers = "compose/... diag dtype explain graphs plan port registry schema/... shape show/... weights/header weights/view"
 
 // ruleFor finds the entry of a package or of the nearest folder above it.
 func ruleFor(pkg string) (string, bool) {
