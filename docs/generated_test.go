@@ -3,6 +3,7 @@ package docs
 import (
 	"flag"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -21,7 +22,13 @@ func generated(t *testing.T, name, text string) {
 		require.NoError(t, os.WriteFile(name, []byte(text), 0o644))
 		return
 	}
-	have, err := os.ReadFile(name)
+	data, err := os.ReadFile(name)
 	require.NoError(t, err)
-	require.Equal(t, text, string(have), "%s is out of date: go test ./docs -update", name)
+	have, want := strings.Split(string(data), "\n"), strings.Split(text, "\n")
+	for i := range want {
+		if i >= len(have) || have[i] != want[i] {
+			t.Fatalf("%s is out of date; `go test ./docs -update` writes it anew. Line %d should be\n\t%s", name, i+1, want[i])
+		}
+	}
+	require.Len(t, have, len(want), "%s is out of date; `go test ./docs -update` writes it anew", name)
 }
