@@ -29,11 +29,14 @@ func affine() *registry.Class {
 		Name: "affine",
 		Doc: "A weight in MLX's quantised layout, of any mode: affine with 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128, mxfp4 and mxfp8 (32), nvfp4 (16). " +
 			"quantized_matmul, then a bias as a sum of its own; embedding rows, scales and zero points are taken by index and dequantised in the scales' dtype " +
-			"(bfloat16 in the fp modes) (mlx.nn QuantizedLinear, QuantizedEmbedding).",
-		Kinds:    projectionKinds,
+			"(bfloat16 in the fp modes) (mlx.nn QuantizedLinear, QuantizedEmbedding)." + expertsDoc,
+		Kinds:    append(projectionKinds[:len(projectionKinds):len(projectionKinds)], "experts"),
 		ExactFor: []string{"affine"},
 		Accept:   acceptAffine,
 		Build: func(b *registry.ClassBuild) (registry.Run, error) {
+			if b.Kind == "experts" {
+				return experts(b)
+			}
 			w, err := oneWeight(b)
 			if err != nil {
 				return nil, err
@@ -72,25 +75,36 @@ func dequantizeRows(c *registry.Call, w registry.Opened, indices mlx.Array) mlx.
 }
 
 func acceptAffine(kind string, weights map[string]plan.Facts) error {
+	if kind == "experts" {
+		return acceptExperts("affine", weights)
+	}
 	for _, role := range sortedRoles(weights) {
 		f := weights[role]
 		if f.Storage != "affine" {
 			return fmt.Errorf("%s is stored as %s; affine takes weights in MLX's quantised layout", role, f.Storage)
 		}
-		m, ok := quantModes[f.Mode]
-		switch {
-		case !ok:
-			return fmt.Errorf("%s has mode '%s'; affine, mxfp4, mxfp8 and nvfp4 are accepted", role, f.Mode)
-		case !slices.Contains(m.bits, f.Bits):
-			return fmt.Errorf("%s has %d bits; mode %s takes %s", role, f.Bits, f.Mode, either(m.bits))
-		case !slices.Contains(m.groups, f.Group):
-			return fmt.Errorf("%s has groups of %d; mode %s takes %s", role, f.Group, f.Mode, either(m.groups))
-		case f.Inputs%f.Group != 0:
-			return fmt.Errorf("%s has %d inputs, which groups of %d do not divide", role, f.Inputs, f.Group)
+		if err := acceptQuantised(role, f); err != nil {
+			return err
 		}
 		if err := acceptKind(kind, role, f); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// acceptQuantised checks the quantisation against what MLX's kernels take.
+func acceptQuantised(role string, f plan.Facts) error {
+	m, ok := quantModes[f.Mode]
+	switch {
+	case !ok:
+		return fmt.Errorf("%s has mode '%s'; affine, mxfp4, mxfp8 and nvfp4 are accepted", role, f.Mode)
+	case !slices.Contains(m.bits, f.Bits):
+		return fmt.Errorf("%s has %d bits; mode %s takes %s", role, f.Bits, f.Mode, either(m.bits))
+	case !slices.Contains(m.groups, f.Group):
+		return fmt.Errorf("%s has groups of %d; mode %s takes %s", role, f.Group, f.Mode, either(m.groups))
+	case f.Inputs%f.Group != 0:
+		return fmt.Errorf("%s has %d inputs, which groups of %d do not divide", role, f.Inputs, f.Group)
 	}
 	return nil
 }

@@ -8,18 +8,22 @@ import (
 	"github.com/graphrun/graphrun/registry"
 )
 
-// projectionKinds are the ports that a class of one weight fills.
+// projectionKinds are the ports of one weight.
 var projectionKinds = []string{"linear", "head", "embedding", "multi_linear"}
 
 func dense() *registry.Class {
 	return &registry.Class{
 		Name: "dense",
 		Doc: "A weight of numbers as they are, [out, in]: x W^T, with a bias addmm(bias, x, W^T) in one product (its bits are not those of a product and a sum); " +
-			"embedding rows are taken by index; of a multi_linear [count, out, in] each head has its matrix. The dtypes of x and W are promoted (mlx.nn Linear, Embedding).",
-		Kinds:    projectionKinds,
+			"embedding rows are taken by index; of a multi_linear [count, out, in] each head has its matrix. The dtypes of x and W are promoted (mlx.nn Linear, Embedding)." + expertsDoc +
+			" On the CPU, where gather_mm takes float32 only, half-precision experts are multiplied in float32 and the result is rounded once.",
+		Kinds:    append(projectionKinds[:len(projectionKinds):len(projectionKinds)], "experts"),
 		ExactFor: []string{"dense"},
 		Accept:   acceptDense,
 		Build: func(b *registry.ClassBuild) (registry.Run, error) {
+			if b.Kind == "experts" {
+				return experts(b)
+			}
 			w, err := oneWeight(b)
 			if err != nil {
 				return nil, err
@@ -56,17 +60,27 @@ func product(w mlx.Array) registry.Run {
 }
 
 func acceptDense(kind string, weights map[string]plan.Facts) error {
+	if kind == "experts" {
+		return acceptExperts("dense", weights)
+	}
 	for _, role := range sortedRoles(weights) {
 		f := weights[role]
 		if f.Storage != "dense" {
 			return fmt.Errorf("%s is stored as %s; dense takes dense weights", role, f.Storage)
 		}
-		if !f.Dtype.IsFloat() {
-			return fmt.Errorf("%s is %s; a floating dtype is wanted", role, f.Dtype)
+		if err := acceptNumbers(role, f); err != nil {
+			return err
 		}
 		if err := acceptKind(kind, role, f); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+func acceptNumbers(role string, f plan.Facts) error {
+	if !f.Dtype.IsFloat() {
+		return fmt.Errorf("%s is %s; a floating dtype is wanted", role, f.Dtype)
 	}
 	return nil
 }
