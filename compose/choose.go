@@ -14,6 +14,14 @@ func (c *composer) choose() *syntax.Document {
 	if c.req.Graph != "" {
 		return c.userFile()
 	}
+	if c.req.Model != "" {
+		doc := c.lib.model(c.req.Model, nil)
+		if doc == nil {
+			c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model %s is shipped", c.req.Model)
+			return nil
+		}
+		return c.recognised(doc)
+	}
 	if c.req.Config == nil {
 		c.list.Errorf("no-graph", diag.Range{File: "graphrun"}, "no graph file and no config: nothing says what to compose")
 		return nil
@@ -99,6 +107,11 @@ func (c *composer) userFile() *syntax.Document {
 		c.list.Errorf("kind-not-composed", doc.Name.At, "a file of kind %s is not composed alone by this version", doc.Kind)
 		return nil
 	}
+	return c.recognised(doc)
+}
+
+// recognised gives a model that was asked for by name, if it recognises the config.
+func (c *composer) recognised(doc *syntax.Document) *syntax.Document {
 	if doc.Recognises == nil || c.req.Config == nil || c.list.HasErrors() {
 		return doc
 	}

@@ -23,7 +23,9 @@ import (
 type Request struct {
 	// Graph is a file of the user's; empty: the shipped model that recognises the config.
 	Graph string
-	// Shipped holds models/ and blocks/.
+	// Model is the name of a shipped model to compose, where Graph is empty; empty: the one that recognises the config.
+	Model string
+	// Shipped holds models/, blocks/, variants/ and rules/.
 	Shipped fs.FS
 	// Config is config.json; nil: names and types are checked, nothing is expanded.
 	Config *header.Config
@@ -75,6 +77,7 @@ type Result struct {
 	Diagnostics *diag.List
 	Sources     map[string]*source.File
 	Model       string
+	Examples    []string // the configs of the file's own that it was composed for, where the request has none
 }
 
 type composer struct {
@@ -119,18 +122,9 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	}
 	c.ex = ex
 	out := &Result{Diagnostics: c.list, Sources: c.lib.sources}
-	if req.Config != nil {
-		c.config = expr.Config(req.Config.Path, req.Config.Values, c.asked)
-	}
-	if req.Checkpoint != nil {
-		c.quant = req.Checkpoint.Quantization
-	} else if req.Config != nil {
-		q, err := header.ReadQuantization(req.Config)
-		if err != nil {
-			c.list.Errorf("quantization", diag.Range{File: req.Config.Path}, "%v", err)
-			return out, nil
-		}
-		c.quant = q
+	if err := c.readConfig(); err != nil {
+		c.list.Errorf("quantization", diag.Range{File: req.Config.Path}, "%v", err)
+		return out, nil
 	}
 	doc := c.choose()
 	if doc == nil {
@@ -141,8 +135,12 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	}
 	out.Model = doc.Name.Text
 	c.static(doc)
-	if c.list.HasErrors() || req.Config == nil || doc.Kind != "model" {
+	if c.list.HasErrors() || doc.Kind != "model" {
 		return out, nil
+	}
+	if req.Config == nil {
+		out.Examples, err = c.examples(ctx, doc)
+		return out, err
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -152,6 +150,23 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 		out.Plan = p
 	}
 	return out, nil
+}
+
+// readConfig makes `config` and the quantisation table of the request.
+func (c *composer) readConfig() error {
+	if c.req.Config != nil {
+		c.config = expr.Config(c.req.Config.Path, c.req.Config.Values, c.asked)
+	}
+	if c.req.Checkpoint != nil {
+		c.quant = c.req.Checkpoint.Quantization
+	} else if c.req.Config != nil {
+		q, err := header.ReadQuantization(c.req.Config)
+		if err != nil {
+			return err
+		}
+		c.quant = q
+	}
+	return nil
 }
 
 // compose goes through the steps that need a config.
