@@ -22,13 +22,14 @@ const (
 	MaxDepth = 64
 )
 
-// File is a graph file's text and nodes.
+// File is a graph file's text and nodes. It is not for concurrent use.
 type File struct {
 	Path string
 	Data []byte
 	Root *yaml.Node // the top mapping; nil where the file could not be read
 
-	lines []string
+	lines  []string
+	ranges map[*yaml.Node]diag.Range
 }
 
 // Parse reads a file. Errors go to the list; Root is nil only where nothing can be made of the text.

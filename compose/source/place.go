@@ -13,6 +13,18 @@ func (f *File) Range(n *yaml.Node) diag.Range {
 	if n == nil || n.Line == 0 {
 		return diag.Range{File: f.Path, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
 	}
+	if r, ok := f.ranges[n]; ok { // a node is asked again for every layer
+		return r
+	}
+	r := f.measure(n)
+	if f.ranges == nil {
+		f.ranges = map[*yaml.Node]diag.Range{}
+	}
+	f.ranges[n] = r
+	return r
+}
+
+func (f *File) measure(n *yaml.Node) diag.Range {
 	r := diag.Range{File: f.Path, Line: n.Line, Col: n.Column, EndLine: n.Line, EndCol: n.Column + 1}
 	switch n.Kind {
 	case yaml.ScalarNode:
