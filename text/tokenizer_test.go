@@ -18,6 +18,7 @@ type expected struct {
 		Special []int32 `json:"special"` // with special tokens, where these differ
 		Text    string  `json:"text"`    // decoded again
 		Skipped *string `json:"skipped"` // without special tokens, where that differs
+		Skip    bool    `json:"skip"`    // nothing is known
 	} `json:"texts"`
 	Random []struct {
 		IDs     []int32 `json:"ids"`
@@ -106,6 +107,9 @@ func compare(t *testing.T, tok *Tokenizer, list []string, want expected) {
 	equal := 0
 	for i, text := range list {
 		w := want.Texts[i]
+		if w.Skip {
+			continue
+		}
 		ok := sameIDs(t, tok, text, false, w.IDs)
 		if w.Special == nil {
 			w.Special = w.IDs

@@ -79,7 +79,8 @@ const (
 	decimalBit = ucd.Mask(1 << 9) // Nd
 )
 
-// fold adds the other cases of what the class contains, by simple case folding: s, S and ſ are one.
+// fold adds the other cases of what a bracketed class contains, by simple case folding: s, S and ſ are one. Outside of
+// brackets a property is not folded: (?i:\p{Lu}) is \p{Lu}.
 func (c *class) fold() {
 	if c.mask&cased != 0 {
 		c.mask |= cased

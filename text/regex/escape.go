@@ -61,10 +61,6 @@ func (p *parser) classEscape() *class {
 		return nil
 	}
 	p.pos += len(name) + strings.Index(p.rest(), name) + 1
-	if p.flags.ignoreCase && c.mask&cased != 0 {
-		c.fold()
-		c.seal()
-	}
 	if negate {
 		return negated(c)
 	}

@@ -149,28 +149,37 @@ func (c *class) width(text string, pos int) int {
 }
 
 func (m *machine) loop(in *inst, pc, pos int) (int, bool) {
-	limit := int(in.max)
-	if limit < 0 {
-		limit = len(m.text)
-	}
-	if in.mode == lazy {
-		limit = int(in.min)
-	}
-	count, low := 0, pos
-	for count < limit {
+	count := 0
+	for ; count < int(in.min); count++ {
 		n := in.cls.width(m.text, pos)
 		if n == 0 {
-			break
+			m.steps -= int64(count)
+			return pos, false
 		}
 		pos += n
-		if count++; count == int(in.min) {
-			low = pos
+	}
+	low := pos
+	if in.mode != lazy {
+		limit := int(in.max)
+		if limit < 0 {
+			limit = len(m.text)
+		}
+		ascii, text := in.cls.ascii, m.text
+		for count < limit && pos < len(text) {
+			n := 1
+			if b := text[pos]; b < 0x80 {
+				n = int(ascii[b>>6] >> (b & 63) & 1)
+			} else {
+				n = in.cls.width(text, pos)
+			}
+			if n == 0 {
+				break
+			}
+			pos += n
+			count++
 		}
 	}
 	m.steps -= int64(count)
-	if count < int(in.min) {
-		return pos, false
-	}
 	switch {
 	case in.mode == lazy:
 		left := uint64(1<<63 - 1)

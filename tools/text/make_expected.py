@@ -17,7 +17,7 @@ import sys
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 
 from corpus import texts
-from kinds import KINDS
+from kinds import KINDS, corpus
 
 
 def write(path, data):
@@ -83,8 +83,46 @@ def reduced(meta, merges):
     return small
 
 
+def sentencepiece():
+    """A SentencePiece model in the form that GGUF files hold it: tokens with scores, no merges. The ids are its own."""
+    import io
+
+    import sentencepiece as sp
+
+    blob = io.BytesIO()
+    sp.SentencePieceTrainer.train(
+        sentence_iterator=iter([line for text in corpus() for line in text.split("\n") if line.strip()]), model_writer=blob,
+        model_type="bpe", vocab_size=1400, byte_fallback=True, character_coverage=0.98, normalization_rule_name="identity",
+        remove_extra_whitespaces=False, split_digits=True, allow_whitespace_only_pieces=True, minloglevel=2,
+    )  # fmt: skip
+    model = sp.SentencePieceProcessor(model_proto=blob.getvalue())
+    size = model.vocab_size()
+    tokens = [model.id_to_piece(i) for i in range(size)]
+    types = [2 if model.is_unknown(i) else 3 if model.is_control(i) else 6 if model.is_byte(i) else 1 for i in range(size)]
+    meta = {
+        "model": "llama", "pre": "default", "tokens": tokens, "types": types, "scores": [model.get_score(i) for i in range(size)],
+        "bos": 1, "eos": 2, "unk": 0, "pad": -1,
+    }  # fmt: skip
+    tok = Tokenizer(models.BPE({t: i for i, t in enumerate(tokens)}, [], unk_token="<unk>", byte_fallback=True))
+    tok.add_special_tokens(["<unk>", "<s>", "</s>"])
+    tok.decoder = decoders.Sequence(
+        [decoders.Replace("▁", " "), decoders.ByteFallback(), decoders.Fuse(), decoders.Strip(" ", 1, 0)]
+    )
+    out = expected(tok)  # decodings of ids at random
+    for text, case in zip(texts(), out["texts"]):
+        case.clear()
+        if "<s>" in text or "</s>" in text or "<unk>" in text:
+            case["skip"] = True  # SentencePiece reads these as plain text
+            continue
+        case["ids"] = model.encode(text)
+        case["special"] = [1] + case["ids"]
+        case["text"] = tok.decode(case["ids"], skip_special_tokens=False)
+    return {"gguf": meta, "expected": out}
+
+
 def main(out, checkpoint=None):
     write(out / "strings.json", texts())
+    write(out / "gguf" / "sentencepiece.json.gz", sentencepiece())
     for name, make in KINDS.items():
         tok = make()
         file = json.loads(tok.to_str())
@@ -98,7 +136,6 @@ def main(out, checkpoint=None):
         write(out / "smollm2.json.gz", {"expected": expected(from_metadata(meta))})
         small = reduced(meta, 1500)
         write(out / "gguf" / "smollm2_small.json.gz", {"gguf": small, "expected": expected(from_metadata(small))})
-        (out / "smollm2_template.jinja").write_text(meta["chat_template"], encoding="utf-8")
 
 
 if __name__ == "__main__":
