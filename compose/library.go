@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"errors"
 	"io/fs"
 	"os"
@@ -125,7 +126,7 @@ func (l *library) block(name string, from *syntax.Document) *syntax.Document {
 		return nil
 	case len(found) == 0:
 		return l.readShipped(inside)
-	case len(found) > 1 || inside != "":
+	case len(found) > 1 || inside != "" && !l.isShipped(found[0], inside):
 		second := shippedPrefix + inside
 		if len(found) > 1 {
 			second = found[1]
@@ -139,6 +140,16 @@ func (l *library) block(name string, from *syntax.Document) *syntax.Document {
 		return nil
 	}
 	return d
+}
+
+// isShipped tells whether a file is a copy of a shipped one, as in the folder that these are built from.
+func (l *library) isShipped(file, inside string) bool {
+	mine, err := readLimited(file)
+	if err != nil {
+		return false
+	}
+	own, err := fs.ReadFile(l.shipped, inside)
+	return err == nil && bytes.Equal(mine, own)
 }
 
 // around are the folders a document's names are looked for in; none for a shipped one.
