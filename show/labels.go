@@ -57,11 +57,11 @@ func shapeOf(n *dataflow.Node) string {
 	if len(n.Types) != 1 {
 		return ""
 	}
-	_, shape, ok := strings.Cut(n.Types[0], " ")
-	if !ok || strings.Contains(shape, ";") {
+	at := strings.IndexByte(n.Types[0], '[')
+	if at < 0 || strings.Contains(n.Types[0], ";") {
 		return n.Types[0]
 	}
-	return shape
+	return n.Types[0][at:]
 }
 
 func isPin(n *dataflow.Node) bool { return n.Kind == dataflow.Input || n.Kind == dataflow.Output }

@@ -18,6 +18,10 @@ func Write(w io.Writer, g *dataflow.Graph, format string) error {
 		return Mermaid(w, g)
 	case "dot":
 		return Dot(w, g)
+	case "svg":
+		return SVG(w, g)
+	case "html":
+		return HTML(w, g)
 	}
 	return fmt.Errorf("%q is no format: there are %s", format, strings.Join(Formats(), ", "))
 }

@@ -66,11 +66,9 @@ func (w *body) block(n *syntax.Node, doc *syntax.Document, path []string) {
 		if _, is := given[a.Name.Text]; is && isInput(doc, a.Name.Text) {
 			continue
 		}
-		text := a.Name.Text
-		if a.Value != nil {
-			text = exprText(a.Value.Node)
+		if a.Value != nil { // a name alone takes the value of that name
+			inner.node.Facts = append(inner.node.Facts, Fact{a.Name.Text, exprText(a.Value.Node)})
 		}
-		inner.node.Facts = append(inner.node.Facts, Fact{a.Name.Text, text})
 	}
 	inner.nodes()
 	index := map[string]int{}
@@ -93,61 +91,55 @@ func (w *body) block(n *syntax.Node, doc *syntax.Document, path []string) {
 	})
 }
 
-// inside begins a body within this one.
+// inside begins a body within this one; nil where the plan has nothing of it.
 func (w *body) inside(call *syntax.Call, path []string) *body {
 	if w.depth+1 > maxDepth {
 		w.err = fmt.Errorf("%s: blocks are nested more than %d deep", line(call.Range), maxDepth)
+		return nil
+	}
+	calls := w.gatherCall(call, path, 0)
+	if w.index != nil && len(calls) == 0 {
 		return nil
 	}
 	node := &Node{ID: w.id(), Kind: Block, Path: strings.Join(path, "."), At: line(call.Range), Facts: docFact(call.Doc)}
 	if call.Path != nil {
 		node.Name = strings.Join(pathOf(call.Path.Text), ".")
 	}
+	inner := &body{builder: w.builder, node: node, entry: w.entry, path: path, depth: w.depth + 1, values: map[string]*givers{}, states: map[string]string{}}
+	inner.all = inner.turnsOf(calls)
 	if call.Repeat != nil {
 		node.Times = repeatText(call.Repeat)
-	}
-	return &body{builder: w.builder, node: node, entry: w.entry, path: path, depth: w.depth + 1, values: map[string][]Ref{}, states: map[string]string{}}
-}
-
-// finish puts a body into this one, with its results, unless the plan has nothing of it.
-func (w *body) finish(n *syntax.Node, inner *body, output func(name string) string) {
-	call, node := n.Call, inner.node
-	if w.index != nil && len(inner.calls) == 0 {
-		w.pass(n, inner)
-		return
-	}
-	w.calls = append(w.calls, inner.calls...)
-	always := w.presence(node, call, inner.calls, len(inner.path))
-	if call.Repeat != nil && w.index != nil {
-		if times := turns(inner); times > 0 {
-			node.Times = count(times)
+		if n := repeats(calls, path); n > 0 {
+			node.Times = count(n)
 		}
 	}
-	w.node.Children = append(w.node.Children, node)
+	return inner
+}
+
+// finish puts a body into this one, with its results.
+func (w *body) finish(n *syntax.Node, inner *body, output func(name string) string) {
+	turns := w.turnsOf(w.gatherCall(n.Call, inner.path, 0))
+	always := w.presence(inner.node, n.Call, turns)
+	w.node.Children = append(w.node.Children, inner.node)
 	names := slices.Clone(n.Results)
-	for _, c := range call.Collect {
+	for _, c := range n.Call.Collect {
 		names = append(names, c.Name)
 	}
 	for _, r := range names {
 		if pin := output(r.Text); pin != "" {
-			w.give(r.Text, Ref{Node: node.ID, Pin: pin}, always)
+			w.give(r.Text, Ref{Node: inner.node.ID, Pin: pin}, always, n.Call, turns)
 		}
 	}
 }
 
-// pass takes a body out again that has no call in the plan: it is not there, and what led to it leads nowhere.
-func (w *body) pass(n *syntax.Node, inner *body) {
-	w.node.Edges = slices.DeleteFunc(w.node.Edges, func(e Edge) bool { return e.To.Node == inner.node.ID })
-}
-
-// turns is how often a repeat runs: by the paths that it makes, or by the calls of one line where all have one path.
-func turns(inner *body) int {
-	if strings.Contains(strings.Join(inner.path, "."), "*") {
-		return len(heads(inner.calls, len(inner.path))) / max(1, outerTurns(inner))
+// repeats is how often a repeat runs: by the paths that it makes, or by the calls of one line where all have one path.
+func repeats(calls []*plan.Call, path []string) int {
+	if own := strings.Contains(strings.Join(path, "."), "*"); own {
+		return len(heads(calls, len(path))) / outerTurns(calls, path)
 	}
 	most := 0
 	seen := map[string]int{}
-	for _, c := range inner.calls {
+	for _, c := range calls {
 		key := c.At.String() + c.Path
 		seen[key]++
 		most = max(most, seen[key])
@@ -156,15 +148,15 @@ func turns(inner *body) int {
 }
 
 // outerTurns is how often the body around a repeat is there.
-func outerTurns(inner *body) int {
-	last := len(inner.path) - 1
-	for last >= 0 && !strings.Contains(inner.path[last], "*") {
+func outerTurns(calls []*plan.Call, path []string) int {
+	last := len(path) - 1
+	for last >= 0 && !strings.Contains(path[last], "*") {
 		last--
 	}
-	if last <= 0 || !strings.Contains(strings.Join(inner.path[:last], "."), "*") {
+	if last <= 0 || !strings.Contains(strings.Join(path[:last], "."), "*") {
 		return 1
 	}
-	return len(heads(inner.calls, last))
+	return max(1, len(heads(calls, last)))
 }
 
 // pin is the input pin of that name, or "".

@@ -29,7 +29,7 @@ func Make(s Sources) (*Graph, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &builder{docs: docs, reg: s.Registry, index: newIndex(s.Plan)}
+	b := &builder{docs: docs, reg: s.Registry, index: newIndex(s.Plan), gathered: map[gathering][]*plan.Call{}}
 	g := &Graph{Name: doc.Name.Text, Doc: doc.Doc, Planned: s.Plan != nil}
 	roots := []*Node{b.entry("text", doc, &doc.Body, doc.In, doc.Out)}
 	if doc.Kind != "model" {
@@ -56,11 +56,12 @@ func Make(s Sources) (*Graph, error) {
 }
 
 type builder struct {
-	docs  documents
-	reg   *registry.Registry
-	index *index
-	ids   int
-	err   error
+	docs     documents
+	reg      *registry.Registry
+	index    *index
+	gathered map[gathering][]*plan.Call
+	ids      int
+	err      error
 }
 
 func (b *builder) id() string {
@@ -78,11 +79,10 @@ type body struct {
 	entry  string
 	path   []string
 	depth  int
-	values map[string][]Ref
+	values map[string]*givers
 	states map[string]string // ids by name
 	mapped map[string]string // states that the caller gives, with their paths
-	calls  []*plan.Call      // of all that it holds
-	turns  int               // how often the plan has it; 0: not counted yet
+	all    map[turn]bool     // the times that the plan has it
 }
 
 func (b *builder) entry(name string, doc *syntax.Document, decl *syntax.Body, in []syntax.Input, out []syntax.Output) *Node {
@@ -90,7 +90,8 @@ func (b *builder) entry(name string, doc *syntax.Document, decl *syntax.Body, in
 	if doc.Kind == "block" {
 		n.Of = "block"
 	}
-	w := &body{builder: b, node: n, doc: doc, decl: decl, entry: name, values: map[string][]Ref{}, states: map[string]string{}}
+	w := &body{builder: b, node: n, doc: doc, decl: decl, entry: name, values: map[string]*givers{}, states: map[string]string{}}
+	w.all = w.turnsOf(w.gather(decl, nil))
 	if in == nil && doc.Kind == "model" {
 		in = []syntax.Input{{Name: syntax.Word{Text: "tokens"}}}
 	}
@@ -127,7 +128,7 @@ func (w *body) input(in *syntax.Input) string {
 		pin.Types = []string{"int32 [B, T]"}
 	}
 	w.node.Children = append(w.node.Children, pin)
-	w.values[in.Name.Text] = []Ref{{Node: pin.ID}}
+	w.values[in.Name.Text] = &givers{refs: []Ref{{Node: pin.ID}}}
 	return pin.ID
 }
 
@@ -159,8 +160,8 @@ func (w *body) connect(from []Ref, to Ref, name string, state bool) {
 // lookup gives what may have given a value. A value from around an anonymous body comes in by a pin, made when it is asked
 // for.
 func (w *body) lookup(name string) []Ref {
-	if refs, ok := w.values[name]; ok {
-		return refs
+	if v := w.values[name]; v != nil {
+		return v.refs
 	}
 	if w.outer == nil {
 		return nil
@@ -172,8 +173,8 @@ func (w *body) lookup(name string) []Ref {
 	pin := &Node{ID: w.id(), Kind: Input, Name: name}
 	w.node.Children = append(w.node.Children, pin)
 	w.outer.connect(from, Ref{Node: w.node.ID, Pin: pin.ID}, name, false)
-	w.values[name] = []Ref{{Node: pin.ID}}
-	return w.values[name]
+	w.values[name] = &givers{refs: []Ref{{Node: pin.ID}}}
+	return w.values[name].refs
 }
 
 // state gives the cylinder of a state, made when it is first used.
@@ -230,17 +231,6 @@ func (w *body) through(owner *body, id, name string) []Ref {
 	w.node.Children = append(w.node.Children, pin)
 	w.outer.connect(from, Ref{Node: w.node.ID, Pin: pin.ID}, name, true)
 	return []Ref{{Node: pin.ID}}
-}
-
-// give says what has a name from here on. What is not always there leaves the earlier givers.
-func (w *body) give(name string, ref Ref, always bool) {
-	if !always {
-		if before := w.lookup(name); len(before) > 0 {
-			w.values[name] = append(append([]Ref(nil), before...), ref)
-			return
-		}
-	}
-	w.values[name] = []Ref{ref}
 }
 
 func line(r diag.Range) string {

@@ -1,6 +1,7 @@
 package dataflow
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +14,7 @@ import (
 type index struct {
 	p     *plan.Plan
 	lines map[string]map[place][]*plan.Call // by entry
+	under map[*plan.Call][]int              // the guards of an entry under which a call is there
 }
 
 type place struct {
@@ -22,36 +24,85 @@ type place struct {
 
 func placeOf(r diag.Range) place { return place{r.File, r.Line, r.Col} }
 
-// newIndex takes of each line and path the calls of the first program that has it: programs differ in classes, and by
-// their guards in what is there at all.
+// newIndex takes of each line and path the calls of the first program that has it: the programs of other rows differ in
+// classes alone, those of other guards also in what is there.
 func newIndex(p *plan.Plan) *index {
 	if p == nil {
 		return nil
 	}
-	x := &index{p: p, lines: map[string]map[place][]*plan.Call{}}
+	x := &index{p: p, lines: map[string]map[place][]*plan.Call{}, under: map[*plan.Call][]int{}}
 	type key struct {
 		entry string
 		at    place
 		path  string
 	}
-	first := map[key]int{}
+	type first struct {
+		program int
+		calls   []*plan.Call
+	}
+	found := map[key]*first{}
+	guards := map[string]int{}
 	for i := range p.Programs {
 		g := &p.Programs[i]
 		if x.lines[g.Entry] == nil {
 			x.lines[g.Entry] = map[place][]*plan.Call{}
 		}
+		text := g.Entry + fmt.Sprint(g.Guards)
+		if _, ok := guards[text]; !ok {
+			guards[text] = len(guards)
+		}
+		group := guards[text]
 		for k := range g.Calls {
 			c := &g.Calls[k]
 			at := placeOf(c.At)
 			id := key{g.Entry, at, c.Path}
-			if n, ok := first[id]; ok && n != i {
-				continue
+			f := found[id]
+			if f == nil {
+				f = &first{program: i}
+				found[id] = f
 			}
-			first[id] = i
-			x.lines[g.Entry][at] = append(x.lines[g.Entry][at], c)
+			if f.program == i {
+				f.calls = append(f.calls, c)
+				x.lines[g.Entry][at] = append(x.lines[g.Entry][at], c)
+			}
+			for _, c := range f.calls {
+				if !slices.Contains(x.under[c], group) {
+					x.under[c] = append(x.under[c], group)
+				}
+			}
 		}
 	}
 	return x
+}
+
+// turn is one time that a body is there: under some guards, at some path.
+type turn struct {
+	group int
+	path  string
+}
+
+// turns are the times that calls are there, by the first n segments of their paths.
+func (x *index) turns(calls []*plan.Call, n int) map[turn]bool {
+	out := map[turn]bool{}
+	for _, c := range calls {
+		s := split(c.Path)
+		if len(s) < n {
+			continue
+		}
+		for _, group := range x.under[c] {
+			out[turn{group, strings.Join(s[:n], ".")}] = true
+		}
+	}
+	return out
+}
+
+// paths counts the distinct paths of turns.
+func paths(turns map[turn]bool) int {
+	seen := map[string]bool{}
+	for t := range turns {
+		seen[t.path] = true
+	}
+	return len(seen)
 }
 
 // find gives the calls of a line below a path whose segments may be *. An operator has that path itself, a port lies

@@ -1,7 +1,6 @@
 package dataflow
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ func (w *body) nodes() {
 		n := &w.decl.Nodes[i]
 		if n.Alias != nil {
 			if refs := w.lookup(n.Alias.Text); len(refs) > 0 {
-				w.values[n.Results[0].Text] = refs
+				w.values[n.Results[0].Text] = &givers{refs: refs}
 			}
 			continue
 		}
@@ -28,10 +27,7 @@ func (w *body) nodes() {
 
 func (w *body) call(n *syntax.Node) {
 	call := n.Call
-	path := w.path
-	if call.Path != nil {
-		path = append(slices.Clip(slices.Clone(path)), pathOf(call.Path.Text)...)
-	}
+	path := w.below(w.path, call)
 	if call.Anonymous != nil {
 		w.anonymous(n, path)
 		return
@@ -81,7 +77,6 @@ func (w *body) leaf(n *syntax.Node, call *syntax.Call, path []string, kind Kind,
 		if len(found) == 0 {
 			return // not there, or nothing needs it
 		}
-		w.calls = append(w.calls, found...)
 	}
 	node := &Node{ID: w.id(), Kind: kind, Name: call.Callee.Text, At: line(call.Range), Facts: docFact(call.Doc)}
 	node.Path = strings.Join(path, ".")
@@ -92,15 +87,16 @@ func (w *body) leaf(n *syntax.Node, call *syntax.Call, path []string, kind Kind,
 	if call.Repeat != nil {
 		node.Times = repeatText(call.Repeat)
 	}
-	always := w.presence(node, call, found, len(path))
+	turns := w.turnsOf(found)
+	always := w.presence(node, call, turns)
 	w.node.Children = append(w.node.Children, node)
 	w.operands(node, call, kind)
 	w.planned(node, found)
 	for _, r := range n.Results {
-		w.give(r.Text, Ref{Node: node.ID}, always)
+		w.give(r.Text, Ref{Node: node.ID}, always, call, turns)
 	}
 	for _, c := range call.Collect {
-		w.give(c.Name.Text, Ref{Node: node.ID}, always)
+		w.give(c.Name.Text, Ref{Node: node.ID}, always, call, turns)
 	}
 }
 
@@ -125,56 +121,6 @@ func portName(p *syntax.Port) []string {
 		return pathOf(p.At.Text)
 	}
 	return split(p.Name.Text)
-}
-
-// presence tells whether a node is always there, and says on it when it is.
-func (w *body) presence(node *Node, call *syntax.Call, found []*plan.Call, depth int) bool {
-	if w.index == nil {
-		conditions := conditions(call)
-		node.Share = conditions
-		return conditions == ""
-	}
-	if call.When != nil || call.Unless != nil {
-		node.Facts = append(node.Facts, Fact{"there", conditions(call)})
-	}
-	have := len(heads(found, min(depth, len(w.path))))
-	all := w.size()
-	if all > 0 && have < all {
-		node.Share = fmt.Sprintf("%d of %d", have, all)
-		return false
-	}
-	return true
-}
-
-// size is how often the plan has this body: the paths that its repeats make.
-func (w *body) size() int {
-	if len(w.path) == 0 {
-		return 1
-	}
-	if w.turns > 0 {
-		return w.turns
-	}
-	all := map[string]bool{}
-	for _, calls := range w.index.lines[w.entry] {
-		for _, c := range calls {
-			if s := split(c.Path); len(s) >= len(w.path) && matches(w.path, s) {
-				all[strings.Join(s[:len(w.path)], ".")] = true
-			}
-		}
-	}
-	w.turns = len(all)
-	return w.turns
-}
-
-func conditions(call *syntax.Call) string {
-	var out []string
-	if call.When != nil {
-		out = append(out, "when "+call.When.Node.Value)
-	}
-	if call.Unless != nil {
-		out = append(out, "unless "+call.Unless.Node.Value)
-	}
-	return strings.Join(out, ", ")
 }
 
 func repeatText(r *syntax.Repeat) string {
@@ -208,7 +154,7 @@ func (w *body) operands(node *Node, call *syntax.Call, kind Kind) {
 		if inputs[a.Name.Text] {
 			w.operand(node, a.Name.Text, text)
 		} else {
-			node.Facts = append(node.Facts, Fact{a.Name.Text, text})
+			node.Facts = append(node.Facts, Fact{a.Name.Text, text}) // the plan may know the value
 		}
 	}
 	if call.State != nil && !w.useState(call.State.Text, node.ID) {
