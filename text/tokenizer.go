@@ -28,7 +28,7 @@ type roles struct{ bos, eos, unk, pad int32 }
 // a pattern of the tokenizer file needs too many steps for this text, or if a character has no token at all.
 func (t *Tokenizer) Encode(text string, addSpecial bool) ([]int32, error) {
 	text = steps.ToValid(text)
-	budget := &regex.Budget{Steps: 1<<26 + 256*int64(len(text))}
+	budget := &regex.Budget{Steps: 1<<24 + 1024*int64(len(text))}
 	enc := t.model.Encoder()
 	defer enc.Close()
 	ids := make([]int32, 0, len(text)/3+8)
