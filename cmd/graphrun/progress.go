@@ -85,5 +85,6 @@ func (b *bar) end() {
 	if b.bar != nil {
 		b.bar.Abort(true)
 		b.all.Wait()
+		b.bar = nil
 	}
 }
