@@ -72,7 +72,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	if !good {
 		return nil
 	}
-	r, ok := x.resolvePort(d, transposed)
+	r, ok := x.resolvePort(d)
 	if !ok {
 		return nil
 	}
@@ -85,7 +85,11 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 		at := call.Range
 		c.odd[r.index] = &at
 	}
-	return x.emit(plan.Call{Port: r.index, Instance: pp.Rows[0].Instance, In: operands, State: -1, Path: pp.Path, At: call.Range}, []plan.Type{t})
+	var how plan.Args
+	if !transposed {
+		how = plan.Args{{Name: "transposed", Value: plan.Value{Kind: plan.Bool}}}
+	}
+	return x.emit(plan.Call{Port: r.index, Instance: pp.Rows[0].Instance, Args: how, In: operands, State: -1, Path: pp.Path, At: call.Range}, []plan.Type{t})
 }
 
 // portType is the type of a port's result, its input's last dim held to the declaration.
@@ -123,12 +127,8 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 }
 
 // resolvePort evaluates a declaration and binds the exact class, once per path.
-func (x *expansion) resolvePort(d *portDecl, transposed bool) (*resolved, bool) {
-	c := x.c
-	key := d.path
-	if !transposed {
-		key += " untransposed"
-	}
+func (x *expansion) resolvePort(d *portDecl) (*resolved, bool) {
+	c, key := x.c, d.path
 	if r, ok := c.ports[key]; ok {
 		return r, r != nil
 	}
@@ -164,7 +164,7 @@ func (x *expansion) resolvePort(d *portDecl, transposed bool) (*resolved, bool) 
 	case "experts":
 		r, ok = x.bindExperts(d, dims, bias)
 	default:
-		r, ok = x.bindSingle(d, dims, bias, transposed)
+		r, ok = x.bindSingle(d, dims, bias)
 	}
 	if ok {
 		c.ports[key] = r
@@ -173,7 +173,7 @@ func (x *expansion) resolvePort(d *portDecl, transposed bool) (*resolved, bool) 
 }
 
 // bindSingle binds a port of one weight.
-func (x *expansion) bindSingle(d *portDecl, dims []int, bias, transposed bool) (*resolved, bool) {
+func (x *expansion) bindSingle(d *portDecl, dims []int, bias bool) (*resolved, bool) {
 	c, kind := x.c, d.spec.Kind.Text
 	in, out := dims[0], dims[1]
 	if kind == "embedding" {
@@ -209,11 +209,7 @@ func (x *expansion) bindSingle(d *portDecl, dims []int, bias, transposed bool) (
 	if !ok {
 		return nil, false
 	}
-	var args plan.Args
-	if !transposed {
-		args = plan.Args{{Name: "transposed", Value: plan.Value{Kind: plan.Bool}}}
-	}
-	instance, ok := c.exactInstance(kind, d.path, []plan.RoleWeight{{Role: "weight", Weight: w}}, args, d.spec.Name.At)
+	instance, ok := c.exactInstance(kind, d.path, []plan.RoleWeight{{Role: "weight", Weight: w}}, d.spec.Name.At)
 	if !ok {
 		return nil, false
 	}
@@ -268,7 +264,7 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		if !ok {
 			return false
 		}
-		instance, ok := c.exactInstance("linear", d.path+"."+role, []plan.RoleWeight{{Role: "weight", Weight: w}}, nil, d.spec.Name.At)
+		instance, ok := c.exactInstance("linear", d.path+"."+role, []plan.RoleWeight{{Role: "weight", Weight: w}}, d.spec.Name.At)
 		if !ok {
 			return false
 		}
@@ -351,7 +347,7 @@ func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, 
 	if !good {
 		return nil, false
 	}
-	instance, ok := c.exactInstance("experts", d.path, roles, nil, d.spec.Name.At)
+	instance, ok := c.exactInstance("experts", d.path, roles, d.spec.Name.At)
 	if !ok {
 		return nil, false
 	}
@@ -437,7 +433,7 @@ func (c *composer) pushPort(p plan.Port, instance int) int {
 }
 
 // exactInstance binds the exact class of the weights' storage.
-func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, args plan.Args, at diag.Range) (int, bool) {
+func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at diag.Range) (int, bool) {
 	facts := map[string]plan.Facts{}
 	for _, r := range roles {
 		facts[r.Role] = c.plan.Weights[r.Weight].Facts
@@ -457,7 +453,7 @@ func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, arg
 		}
 		return -1, false
 	}
-	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: kind, Path: path, Weights: roles, At: at}), true
+	return c.intern(plan.Instance{Class: class.Name, Kind: kind, Path: path, Weights: roles, At: at}), true
 }
 
 // intern keeps one instance of the same class, parameters, weights and parts.

@@ -13,16 +13,16 @@ import (
 func Keys(kind string) []string { return fileKeys[kind] }
 
 var fileKeys = map[string][]string{
-	"model": {"graphrun", "kind", "name", "doc", "imports", "recognises", "extends", "params", "let", "view", "in",
+	"model": {"graphrun", "kind", "name", "doc", "imports", "extends", "recognises", "params", "let", "view", "in",
 		"ports", "weights", "state", "nodes", "out", "entries", "examples"},
-	"block": {"graphrun", "kind", "name", "doc", "imports", "compiled", "params", "in", "let", "ports", "weights", "state", "nodes", "out"},
+	"block": {"graphrun", "kind", "name", "doc", "imports", "compiled", "params", "let", "in", "ports", "weights", "state", "nodes", "out"},
 	"variant": {"graphrun", "kind", "name", "doc", "imports", "of", "default", "requires", "entries", "let", "classes", "set", "bind", "states",
 		"submit", "verify_cost", "examples"},
 	"rules": {"graphrun", "kind", "name", "doc", "imports", "let", "rules", "examples"},
 }
 
 var (
-	entryKeys = []string{"of", "requires", "in", "let", "ports", "weights", "state", "nodes", "out"}
+	entryKeys = []string{"of", "requires", "let", "in", "ports", "weights", "state", "nodes", "out"}
 	ruleKeys  = []string{"name", "doc", "severity", "let", "when", "each", "as", "assert", "message"}
 )
 
@@ -139,7 +139,8 @@ func reorder(file *source.File) (text string, ok bool) {
 	return out, true
 }
 
-// move puts the pairs of one mapping in block style into another order. Comments directly above a key go with it.
+// move puts the pairs of one mapping in block style into another order. Comments directly above a key go with it, and
+// the blank lines above those.
 func (t *text) move(lines []string, n *yaml.Node, order []int) bool {
 	if n.Style&yaml.FlowStyle != 0 || n.Kind != yaml.MappingNode {
 		return false
@@ -157,20 +158,28 @@ func (t *text) move(lines []string, n *yaml.Node, order []int) bool {
 		for i > 0 && starts[i]-1 > starts[i-1] && t.isComment(starts[i]-1) && t.indent(starts[i]-1) == column && !t.inside(starts[i]-1) {
 			starts[i]--
 		}
+		for i > 0 && starts[i]-1 > starts[i-1] && t.blank(starts[i]-1) && !t.inside(starts[i]-1) {
+			starts[i]--
+		}
 	}
 	starts[count] = t.endOf(n, column)
 	// The first key of a list's item stands behind its dash.
 	lead := lines[first][:len(string(t.lines[first][:column]))]
-	if strings.TrimSpace(lead) != "" && starts[order[0]] != n.Content[2*order[0]].Line-1 {
+	front := starts[order[0]]
+	for t.blank(front) {
+		front++
+	}
+	if strings.TrimSpace(lead) != "" && front != n.Content[2*order[0]].Line-1 {
 		return false
 	}
 	lines[first] = strings.Repeat(" ", column) + lines[first][len(lead):]
-	var out []string
-	for _, i := range order {
+	blanks := lines[starts[order[0]]:front] // they go to the end of the list, to be taken away there
+	out := append([]string(nil), lines[front:starts[order[0]+1]]...)
+	for _, i := range order[1:] {
 		out = append(out, lines[starts[i]:starts[i+1]]...)
 	}
 	out[0] = lead + strings.TrimPrefix(out[0], strings.Repeat(" ", column))
-	copy(lines[first:starts[count]], out)
+	copy(lines[first:starts[count]], append(out, blanks...))
 	return true
 }
 

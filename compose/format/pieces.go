@@ -104,11 +104,13 @@ func spacing(before, kind pieceKind, were, depth int) int {
 		return 1
 	case depth == 0:
 		return were
+	case before == colon: // `{a: , b: 1}`: without the space the colon and the comma were part of the key
+		return 1
 	case before == opening && kind != comma:
 		return 0
 	case kind == closing, kind == comma, kind == colon:
 		return 0
-	case before == comma, before == colon:
+	case before == comma:
 		return 1
 	}
 	return min(were, 1)

@@ -134,7 +134,10 @@ func (w *writer) line(line int) {
 		w.add(l, true)
 	}
 	last := lines[len(lines)-1]
-	if comment >= 0 {
+	switch {
+	case comment >= 0 && len(pieces) == 0:
+		last = strings.Repeat(" ", column) + strings.TrimRight(string(row[comment:]), " \t")
+	case comment >= 0:
 		last = w.withComment(last, row, comment, len(lines) > 1)
 	}
 	w.add(last, w.inside(line))
@@ -153,18 +156,26 @@ func (w *writer) column(line int, pieces []piece) int {
 			return b.column
 		}
 	}
-	if c, ok := w.indent[line]; ok && !w.inside(line) {
+	if s := w.within[line]; s != nil {
+		return max(from+w.shift, w.least(s))
+	}
+	if c, ok := w.indent[line]; ok {
 		return c
 	}
 	return max(0, from+w.shift)
 }
 
+// least is how far in the lines must be that go on with a scalar: as it, where it began a line, else inside its key.
+func (w *writer) least(s *span) int {
+	if s.col == w.text.indent(s.line) {
+		return w.newIndent(s.line)
+	}
+	return w.begin(s, w.newIndent(s.line), true) + step
+}
+
 // withComment puts a comment behind a line: at the column where it was, if there is room.
 func (w *writer) withComment(text string, row []rune, comment int, broken bool) string {
 	said := strings.TrimRight(string(row[comment:]), " \t")
-	if strings.TrimSpace(text) == "" {
-		return text + said
-	}
 	gap := comment - len([]rune(strings.TrimRight(string(row[:comment]), " \t")))
 	switch length := len([]rune(text)); {
 	case gap <= 1:
