@@ -1,5 +1,6 @@
 // Package ops holds the operators, states and exact classes of graphrun, one file per family: rope is in rope.go, the
-// caches in kvcache.go and rotating.go, the dense and quantised projections in dense.go and affine.go.
+// caches in kvcache.go and rotating.go, the dense and quantised projections in dense.go and affine.go (of experts in
+// experts.go), the recurrences in delta.go, ssm.go, wkv7.go and causalconv.go over what recurrent.go has for all.
 //
 // Each entry is complete: signature, documentation, shape and dtype inference over symbolic dims (pure, no MLX), and a
 // constructor. A constructor decides everything; the function that it makes calls MLX in the very order in which

@@ -48,9 +48,15 @@ func executeInferred(t *testing.T, op *registry.Operator, inf *registry.Infer, t
 	require.NoError(t, mlx.Eval(out...))
 }
 
-// prefilled is a session's state at 5 positions, or 8 where nothing is written.
+// prefilled is a session's state at 5 positions, or 8 where nothing is written; an array is new.
 func prefilled(r *rig, decl *plan.State, readOnly bool) registry.StateValue {
 	r.t.Helper()
+	if decl.Kind == "array" {
+		v, err := arrayKind().New(*decl)
+		require.NoError(r.t, err)
+		r.ends = append(r.ends, v.Free)
+		return v
+	}
 	v, err := cacheKind().New(plan.State{Path: decl.Path, Kind: decl.Kind, Args: decl.Args, Dtype: decl.Dtype})
 	require.NoError(r.t, err)
 	r.ends = append(r.ends, v.Free)

@@ -23,7 +23,6 @@ import (
 type oracleCase struct {
 	Operator string         `json:"operator"`
 	Args     map[string]any `json:"args"`
-	In       map[string]any `json:"in"`
 	BLAS     bool           `json:"blas"`
 
 	name   string
@@ -92,7 +91,10 @@ var oracleRuns = map[string]func(*rig, *oracleCase){
 	"causal_mask": func(r *rig, c *oracleCase) {
 		same(r.t, c.out("y"), causalMask(r.call, int(c.number("n")), int(c.number("offset")), int(c.number("window"))))
 	},
-	"cache": oracleCache,
+	"cache":       oracleCache,
+	"causal_conv": oracleRecurrent, "token_shift": oracleRecurrent, "gated_delta_update": oracleRecurrent,
+	"ssm_update": oracleRecurrent, "wkv7": oracleRecurrent,
+	"experts": oracleExperts, "fp8_dequantize": oracleFP8, "rope_streams": oracleStreams,
 	"swiglu": func(r *rig, c *oracleCase) {
 		same(r.t, c.out("y"), r.apply("swiglu", []any{c.in("gate"), c.in("x")}, nil)[0])
 	},

@@ -10,7 +10,7 @@ import (
 func Register(r *registry.Registry) error {
 	for _, family := range [][]*registry.Operator{
 		norms(), rotary(), attention(), caches(), heads(), views(), indexing(), joining(), arithmetic(), unaries(),
-		constants(), reductions(), selections(), activations(),
+		constants(), reductions(), selections(), activations(), recurrent(), codes(),
 	} {
 		for _, o := range family {
 			if err := r.AddOperator(o); err != nil {

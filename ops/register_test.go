@@ -10,12 +10,12 @@ import (
 	"github.com/graphrun/graphrun/registry"
 )
 
-// The operators that the language names (docs of the language, section 8) as far as this package has them.
+// The operators that the language names (docs of the language, section 8).
 const wanted = `rms_norm layer_norm rope attend update_cache read_cache attention_mask cache_positions mask_scores
 split_heads swap_heads merge_heads reshape transpose swapaxes moveaxis expand_dims squeeze slice slice_update take take_along_axis
 put_along_axis split stack concatenate broadcast matmul add subtract multiply divide power maximum minimum less logical_and where
 negative exp log floor tanh sigmoid softplus silu relu2 clip astype constant zeros_like sum mean norm softmax argpartition topk
-swiglu swiglu_oai gelu gelu_approx gelu_topk`
+swiglu swiglu_oai gelu gelu_approx gelu_topk causal_conv token_shift gated_delta_update ssm_update wkv7 fp8_dequantize`
 
 func TestDefaultHasEveryOperator(t *testing.T) {
 	r, err := Default()

@@ -14,14 +14,19 @@ func rotary() []*registry.Operator {
 		Doc: "Rotary positions: rotates the first `dims` of the last axis by the position of each row. x [B, heads, T, D] floating; " +
 			"y like x. Positions are offset, offset + 1, …, the offset being that of the state before the forward. Pairs are (i, i + dims/2), " +
 			"or (2i, 2i + 1) where `traditional`. Frequencies are base^(-2i/dims) or what `scaling`, config.json's own map, makes of them: " +
-			"default, linear, dynamic, llama3, yarn, longrope, proportional, mrope (MLX fast.rope; mlx_lm/models/rope_utils.py; Su et al. 2021).",
-		Inputs: []registry.Input{value("x", "[B, heads, T, D]"), state("offset", "the cache whose length is the first position")},
+			"default, linear, dynamic, llama3, yarn, longrope, proportional, mrope (MLX fast.rope; mlx_lm/models/rope_utils.py; Su et al. 2021). " +
+			"With positions, three streams (time, height, width) turn the pairs: pair j is height's where j = 1, 4, .. < 3 sections[1], width's where " +
+			"j = 2, 5, .. < 3 sections[2], else time's; in float32, rounded once, so that three equal streams give not quite the bits of the plain rotation " +
+			"(Qwen3-VL's interleaved rotary positions).",
+		Inputs: []registry.Input{value("x", "[B, heads, T, D]"), state("offset", "the cache whose length is the first position"),
+			optionalValue("positions", "integers [3, B, T], in the offset's place")},
 		Params: []registry.Param{
 			required("dims", "int", "rotated entries of the last axis, even"),
 			required("base", "float", "theta of the frequencies"),
 			withDefault("traditional", "bool", "rotate neighbouring pairs", boolValue(false)),
 			withDefault("scaling", "map", "config.json's rope_scaling or rope_parameters; empty: plain", plan.Value{Kind: plan.Map}),
 			withDefault("max_position", "int", "max_position_embeddings, which longrope and dynamic need", intValue(0)),
+			withDefault("sections", "ints", "pairs per stream, where positions are given", plan.Value{Kind: plan.List}),
 		},
 		Outputs: []string{"y"},
 		Each:    true,
@@ -55,10 +60,18 @@ func inferRope(c *registry.Infer) ([]plan.Type, error) {
 	if _, err := parseScaling(c.Args); err != nil {
 		return nil, err
 	}
+	if c.In(2).Given {
+		if err := inferStreams(c, t); err != nil {
+			return nil, err
+		}
+	}
 	return one(t.Dtype, t.Shape)
 }
 
 func buildRope(b *registry.Build) (registry.Run, error) {
+	if len(b.Inputs) > 2 && b.Inputs[2].Given {
+		return streams(b)
+	}
 	sc, err := parseScaling(b.Args)
 	if err != nil {
 		return nil, err
