@@ -35,7 +35,7 @@ func (b *builder) call() {
 		Type: Types{"string", "object", "null"}, AdditionalProperties: ref("name")})
 	b.define("input", &Schema{Description: "A name in scope (a value, weight, number or state), or a number.", Type: Types{"string", "number", "boolean"}})
 
-	anonymous := closed("An anonymous block: it sees the names around it.", append(reserved(), bodyKeys()...)...).require("nodes")
+	anonymous := closed("An anonymous block: it sees the names around it.", append(append(reserved(), letKey()), bodyKeys()...)...).require("nodes")
 	b.define("anonymous", anonymous)
 
 	named := &Schema{Properties: Properties{key("state", ref("call.state"))}}

@@ -3,9 +3,9 @@ package schema
 // model is a file of kind model.
 func (b *builder) model() *Schema {
 	keys := append(documented("model"),
+		key("extends", text("Another model whose keys this one takes over: lets by name, other keys whole.")),
 		key("recognises", expression("Whether this model is meant, asked of a checkpoint's config: `config.string('model_type') == 'llama'`. "+
 			"Exactly one shipped model may say true.", "bool")),
-		key("extends", text("Another model whose keys this one takes over: lets by name, other keys whole.")),
 		key("params", described("params", "Settings of the model, each with a default, that a variant's `set` gives.")),
 		key("let", described("let", "Names for expressions, in order; they see config, tensors and the parameters.")),
 		key("view", described("view", "Steps that make the canonical tensors of the checkpoint's, each seeing the names that the last one left.")),
@@ -29,6 +29,7 @@ func (b *builder) block() *Schema {
 		key("compiled", oneOf("Wraps the block, and the blocks it calls, in MLX's compile: for any shape, or once per shape. For blocks without ports, weights and states.",
 			"shapeless", "by_shape")),
 		key("params", described("params", "What a call gives besides inputs.")),
+		letKey(),
 		key("in", described("inputs", "Inputs with their shapes. A bare name that is no parameter is bound by the first shape that holds it.")),
 	)
 	keys = append(keys, bodyKeys()...)
@@ -37,10 +38,13 @@ func (b *builder) block() *Schema {
 		require("graphrun", "kind", "name", "in", "nodes", "out")
 }
 
-// bodyKeys are what declares names and lists nodes, in a file's order.
+func letKey() Property {
+	return key("let", described("let", "Names for expressions, in order; each sees those above."))
+}
+
+// bodyKeys are what declares names and lists nodes, in a file's order, behind `let`.
 func bodyKeys() Properties {
 	return Properties{
-		key("let", described("let", "Names for expressions, in order; each sees those above.")),
 		key("ports", described("ports", "Places where weights meet a class, called by their names.")),
 		key("weights", described("weights", "Weights that are used as plain operands.")),
 		key("state", described("states", "What a forward leaves for the next: caches and arrays.")),
@@ -63,6 +67,7 @@ func (b *builder) common() {
 	b.define("entry", closed("One more graph over the model's paths.", append(append(Properties{
 		key("of", text("The entry whose requested outputs this one continues, as a draft continues text.")),
 		key("requires", expression("Where false the entry is not there.", "bool")),
+		letKey(),
 		key("in", described("inputs", "Inputs of the entry.")),
 	}, bodyKeys()...), key("out", described("outputs", "Results of the entry.")))...))
 	b.define("examples", list("What `validate` composes the file with; paths count from this file.",

@@ -3,14 +3,17 @@ package schema_test
 import (
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphrun/graphrun/compose/format"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/schema"
@@ -21,7 +24,7 @@ func TestShippedFilesValidate(t *testing.T) {
 	v := whole(t)
 	n := 0
 	require.NoError(t, fs.WalkDir(graphs.Files, ".", func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
+		if err != nil || path.Ext(name) != ".yaml" {
 			return err
 		}
 		n++
@@ -235,5 +238,19 @@ func TestExamplesValidate(t *testing.T) {
 			require.NoError(t, err, e.Example)
 			require.NoError(t, v.Validate(doc), e.Example)
 		}
+	}
+}
+
+// TestOrderOfKeys holds the order in which a schema lists keys, and editors offer them, to that in which files have them.
+func TestOrderOfKeys(t *testing.T) {
+	s := build(t)
+	for _, kind := range schema.Kinds {
+		require.Equal(t, format.Keys(kind), s.Defs.Get(kind).Properties.Names(), kind)
+	}
+	require.Equal(t, format.EntryKeys(), s.Defs.Get("entry").Properties.Names())
+	for _, d := range s.Defs {
+		names := d.Schema.Properties.Names()
+		slices.Sort(names)
+		require.Equal(t, slices.Compact(slices.Clone(names)), names, "%s has a key twice", d.Name)
 	}
 }

@@ -125,7 +125,7 @@ func (t *text) span(n *yaml.Node, parent int) *span {
 }
 
 // blockSpan ends a literal or folded scalar: its header in its first line, then every line that is indented as its
-// first one with text. Blank lines at the end belong to it only where it keeps them.
+// first one with text. Blank lines at the end belong to it where it keeps them, or where they hold space that is text.
 func (t *text) blockSpan(s *span, parent int) {
 	header := s.col
 	for header < len(t.lines[s.line]) && strings.ContainsRune("|>+-0123456789", t.lines[s.line][header]) {
@@ -140,6 +140,9 @@ func (t *text) blockSpan(s *span, parent int) {
 	last := s.line
 	for line := s.line + 1; line < len(t.lines); line++ {
 		if onlySpace(t.lines[line]) {
+			if margin >= 0 && len(t.lines[line]) > margin { // space beyond the margin is text
+				last = line
+			}
 			continue
 		}
 		in := leading(t.lines[line])

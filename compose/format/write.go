@@ -57,8 +57,8 @@ func (w *writer) end() string {
 // one that says its indentation goes with the key.
 func (w *writer) blockLine(line int, s *span) {
 	row := w.lines[line]
-	if onlySpace(row) {
-		w.add(string(row), true)
+	if onlySpace(row) && len(row) <= w.margin(s) {
+		w.add("", true)
 		return
 	}
 	shift := w.begin(s, w.newIndent(s.line), true) - w.begin(s, w.text.indent(s.line), false)
