@@ -10,6 +10,8 @@ import (
 
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/schema/reference"
 )
 
@@ -50,15 +52,55 @@ func TestEveryNameIsFound(t *testing.T) {
 }
 
 func TestSignature(t *testing.T) {
+	half := plan.Value{Kind: plan.Float, Float: 0.5}
+	operator := reference.OfOperator(&registry.Operator{
+		Name: "turn", Doc: "Turns. By an angle.",
+		Inputs: []registry.Input{
+			{Name: "x", Doc: "[B, T]"}, {Name: "offset", Kind: registry.State}, {Name: "weight", Kind: registry.Weight, Optional: true},
+			{Name: "more", Variadic: true},
+		},
+		Outputs: []string{"y"},
+		Params: []registry.Param{{Name: "dims", Type: "int"}, {Name: "base", Type: "float", Default: &half}, {Name: "axis", Type: "int", Optional: true},
+			{Name: "order", Type: "string", Default: &plan.Value{Kind: plan.String, Str: "any"}, OneOf: []string{"any", "sequential"}}},
+		State: registry.RequiredState,
+	})
+	require.Equal(t, "turn(x, offset, weight?, more…; dims, base = 0.5, axis?, order = any) -> y", operator.Signature())
+	require.Equal(t, []string{"- y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: kv, dims}"}, operator.Example)
+	var b strings.Builder
+	require.NoError(t, operator.Fprint(&b, 60))
+	require.Equal(t, `operator turn(x, offset, weight?, more…; dims, base = 0.5, axis?, order = any) -> y
+  Turns. By an angle.
+
+inputs
+  x       value             [B, T]
+  offset  state
+  weight  weight, optional
+  more    values
+
+parameters
+  dims   int, required
+  base   float, 0.5 by default
+  axis   int, optional
+  order  string, any by default  (any, sequential)
+
+state
+  The call names a state: `+"`state: kv`"+`.
+
+example
+  - y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: kv, dims}
+`, b.String())
+
+	class := reference.OfClass(&registry.Class{Name: "fast", Doc: "Fast.", Kinds: []string{"linear", "head"}, MaxRows: 16, Numerics: "near",
+		Params: []registry.Param{{Name: "tile", Type: "int"}}})
+	require.Equal(t, "fast(tile)", class.Signature())
+	require.Equal(t, "1..16", class.Fact("rows"))
+	require.Equal(t, []string{"- {ports: '**', kind: linear, rows: {1..16: {fast: {tile: …}}}}"}, class.Example)
+
 	l := library(t)
 	for name, want := range map[string]string{
-		"operator rope":        "rope(x, offset; dims, base, traditional = false, scaling = {}, max_position = 0) -> y",
-		"operator attend":      "attend(q, k?, v?, mask?, sinks?; scale, causal?) -> y",
-		"operator concatenate": "concatenate(x…; axis) -> y",
-		"class mlp.unfused":    "mlp.unfused",
-		"state cache":          "cache(heads, dim, value_dim?, window = 0, chunk = 0)",
-		"port experts":         "experts(x, indices) -> y",
-		"model llama":          "llama(tokens) -> logits",
+		"class mlp.unfused": "mlp.unfused",
+		"port experts":      "experts(x, indices) -> y",
+		"model llama":       "llama(tokens) -> logits",
 	} {
 		found := l.Find(name)
 		require.Len(t, found, 1, name)

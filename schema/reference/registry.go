@@ -73,11 +73,13 @@ func (e Entry) resultNames() string {
 func (e Entry) call() string {
 	var first []string
 	var rest []string
+	weight := false
 	for _, in := range e.Inputs {
 		switch {
 		case in.Variadic:
 			first = append(first, in.Name, "y")
-		case in.Type == "weight" && len(rest) == 0:
+		case in.Type == "weight" && !weight:
+			weight = true
 			rest = append(rest, in.Name+": norm."+in.Name)
 		case in.Optional:
 		case in.Type == "state" && len(first) > 0:
