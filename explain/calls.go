@@ -46,13 +46,14 @@ func Calls(p *plan.Plan, number int) (*Listing, error) {
 		out.Gives = append(out.Gives, fmt.Sprintf("%s: %%%d", r.Name, r.Slot))
 	}
 	for i := range g.Calls {
-		out.List = append(out.List, describeCall(p, &g.Calls[i]))
+		out.List = append(out.List, DescribeCall(p, &g.Calls[i]))
 	}
 	return out, nil
 }
 
-func describeCall(p *plan.Plan, c *plan.Call) Call {
-	out := Call{Does: c.Operator, Path: c.Path, Line: line(c.At), Args: argsText(c.Args), Results: []string{}, Types: []string{}, Inputs: []string{}}
+// DescribeCall writes a call in words.
+func DescribeCall(p *plan.Plan, c *plan.Call) Call {
+	out := Call{Does: c.Operator, Path: c.Path, Line: line(c.At), Args: ArgsText(c.Args), Results: []string{}, Types: []string{}, Inputs: []string{}}
 	if c.Port >= 0 && c.Port < len(p.Ports) {
 		out.Does, out.Class = p.Ports[c.Port].Path, ClassText(p, c.Instance)
 	}

@@ -23,44 +23,54 @@ func Pattern(path string) string {
 
 func isNumber(s string) bool { return s != "" && strings.Trim(s, "0123456789") == "" }
 
-// group is what is alike, in one line.
-type group[T any] struct {
-	path  string // with *
-	items []T
+// Group is what is alike.
+type Group[T any] struct {
+	Path  string // with *, or with the numbers where others have the rest
+	Items []T
 	paths []string
 }
 
-// grouped puts items together whose paths differ in numbers alone and whose keys are equal, in the order of the first.
-// A group that is not all that has its path names its numbers.
-func grouped[T any](items []T, path, key func(*T) string) []group[T] {
-	var out []group[T]
+// Alike puts items together whose paths differ in numbers alone and whose keys are equal, in the order of the first.
+// A group that is not all that has its path names its numbers; others are further paths that count for that.
+func Alike[T any](items []T, others []string, path, key func(*T) string) []Group[T] {
+	var out []Group[T]
 	index := map[string]int{}
 	all := map[string]map[string]bool{}
+	note := func(pattern, path string) {
+		if all[pattern] == nil {
+			all[pattern] = map[string]bool{}
+		}
+		all[pattern][path] = true
+	}
+	for _, o := range others {
+		note(Pattern(o), o)
+	}
 	for i := range items {
 		p := Pattern(path(&items[i]))
-		if all[p] == nil {
-			all[p] = map[string]bool{}
-		}
-		all[p][path(&items[i])] = true
+		note(p, path(&items[i]))
 		k := p + "\x00" + key(&items[i])
 		n, ok := index[k]
 		if !ok {
 			n = len(out)
 			index[k] = n
-			out = append(out, group[T]{path: p})
+			out = append(out, Group[T]{Path: p})
 		}
-		out[n].items = append(out[n].items, items[i])
+		out[n].Items = append(out[n].Items, items[i])
 		out[n].paths = append(out[n].paths, path(&items[i]))
 	}
 	for i := range out {
 		switch {
-		case len(out[i].items) == 1:
-			out[i].path = out[i].paths[0]
-		case len(out[i].items) < len(all[out[i].path]):
-			out[i].path = numbered(out[i].path, out[i].paths)
+		case len(out[i].Items) == 1:
+			out[i].Path = out[i].paths[0]
+		case distinct(out[i].paths) < len(all[out[i].Path]):
+			out[i].Path = numbered(out[i].Path, out[i].paths)
 		}
 	}
 	return out
+}
+
+func distinct(paths []string) int {
+	return len(slices.Compact(slices.Sorted(slices.Values(paths))))
 }
 
 // numbered writes the first * that differs as the numbers it stands for: model.layers.{0..2,5}.mlp.
@@ -107,6 +117,14 @@ func spans(numbers []int) string {
 		i = j + 1
 	}
 	return strings.Join(out, ",")
+}
+
+// Label is the path with the number of items: "model.layers.*.mlp ×64".
+func (g *Group[T]) Label() string {
+	if len(g.Items) == 1 {
+		return g.Path
+	}
+	return g.Path + " " + times(len(g.Items))
 }
 
 func times(n int) string {

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"reflect"
 
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/weights/view"
@@ -35,6 +36,13 @@ func Hash(p *plan.Plan) (string, error) {
 		return "", err
 	}
 	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// SameRecipe tells whether two recipes make the same of tensors of the same names, wherever these lie.
+func SameRecipe(a, b *view.Recipe) bool {
+	x, errA := withoutFiles(a)
+	y, errB := withoutFiles(b)
+	return errA == nil && errB == nil && reflect.DeepEqual(x, y)
 }
 
 // withoutFiles is a recipe's own JSON, less where the bytes lie.

@@ -167,11 +167,11 @@ func ClassText(p *plan.Plan, instance int) string {
 		return "?"
 	}
 	in := &p.Instances[instance]
-	return in.Class + argsText(in.Args)
+	return in.Class + ArgsText(in.Args)
 }
 
-// argsText is {name: value, …}, or nothing.
-func argsText(args plan.Args) string {
+// ArgsText is {name: value, …}, or nothing.
+func ArgsText(args plan.Args) string {
 	if len(args) == 0 {
 		return ""
 	}

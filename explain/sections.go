@@ -12,10 +12,10 @@ func (r *Report) statesText(b *strings.Builder) {
 	b.WriteString("\nstates\n")
 	t := &table{before: []string{"", "  "}}
 	key := func(s *State) string {
-		return fmt.Sprint(s.Kind, argsText(s.Args), s.Dtype, s.PerPosition, s.Fixed, s.Rollback)
+		return fmt.Sprint(s.Kind, ArgsText(s.Args), s.Dtype, s.PerPosition, s.Fixed, s.Rollback)
 	}
-	for _, g := range grouped(r.States, func(s *State) string { return s.Path }, key) {
-		s := &g.items[0]
+	for _, g := range Alike(r.States, nil, func(s *State) string { return s.Path }, key) {
+		s := &g.Items[0]
 		var takes []string
 		if s.PerPosition > 0 {
 			takes = append(takes, Bytes(s.PerPosition)+"/position")
@@ -27,7 +27,7 @@ func (r *Report) statesText(b *strings.Builder) {
 		if s.Rollback != "" {
 			rollback = "rollback " + s.Rollback
 		}
-		t.add("  "+g.path, times(len(g.items)), s.Kind+argsText(s.Args), s.Dtype, strings.Join(takes, " + "), rollback)
+		t.add("  "+g.Path, times(len(g.Items)), s.Kind+ArgsText(s.Args), s.Dtype, strings.Join(takes, " + "), rollback)
 	}
 	t.write(b)
 }
@@ -50,7 +50,7 @@ func (r *Report) policyText(b *strings.Builder) {
 		b.WriteString("\nsubmit\n")
 		t := &table{before: []string{"", "  "}}
 		for _, s := range r.Submit {
-			t.add("  rows "+s.Rows.String(), argsText(s.Args))
+			t.add("  rows "+s.Rows.String(), ArgsText(s.Args))
 		}
 		t.write(b)
 	}
@@ -70,13 +70,13 @@ func (r *Report) droppedText(b *strings.Builder) {
 	b.WriteString("\ndropped\n")
 	t := &table{before: []string{"", "  "}}
 	key := func(d *Dropped) string { return d.What + "\x00" + d.Why + "\x00" + d.Line }
-	for _, g := range grouped(r.Dropped, func(d *Dropped) string { return d.Path }, key) {
-		d := &g.items[0]
-		path := g.path
+	for _, g := range Alike(r.Dropped, nil, func(d *Dropped) string { return d.Path }, key) {
+		d := &g.Items[0]
+		path := g.Path
 		if path == "" {
 			path = "(root)"
 		}
-		t.add("  "+path, times(len(g.items)), d.What, d.Why, d.Line)
+		t.add("  "+path, times(len(g.Items)), d.What, d.Why, d.Line)
 	}
 	t.write(b)
 }

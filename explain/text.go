@@ -62,9 +62,9 @@ func (e *Entry) text(b *strings.Builder) {
 	t.before = append(t.before, "   ")
 	t.add(head...)
 	unused := false
-	for _, g := range grouped(e.Ports, func(p *Port) string { return p.Path }, decision) {
-		p := &g.items[0]
-		cells := []string{"  " + g.path, times(len(g.items)), storage(p)}
+	for _, g := range Alike(e.Ports, nil, func(p *Port) string { return p.Path }, decision) {
+		p := &g.Items[0]
+		cells := []string{"  " + g.Path, times(len(g.Items)), storage(p)}
 		for i := range e.Rows {
 			cell := "?"
 			if i < len(p.Rows) {

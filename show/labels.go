@@ -1,6 +1,8 @@
 package show
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/show/dataflow"
@@ -52,16 +54,21 @@ func labels(n *dataflow.Node) []string {
 	return out
 }
 
-// shapeOf is the shape of what a leaf gives, where it is one.
+// shapeOf is the shape of what a leaf gives, where all indices give the same.
 func shapeOf(n *dataflow.Node) string {
 	if len(n.Types) != 1 {
 		return ""
 	}
-	at := strings.IndexByte(n.Types[0], '[')
-	if at < 0 || strings.Contains(n.Types[0], ";") {
-		return n.Types[0]
+	types := strings.Split(n.Types[0], "; ")
+	for i, t := range types {
+		if at := strings.IndexByte(t, '['); at >= 0 {
+			types[i] = t[at:]
+		}
 	}
-	return n.Types[0][at:]
+	if len(types) > 1 && len(slices.Compact(slices.Clone(types))) == 1 {
+		return fmt.Sprintf("%d × %s", len(types), types[0])
+	}
+	return strings.Join(types, ", ")
 }
 
 func isPin(n *dataflow.Node) bool { return n.Kind == dataflow.Input || n.Kind == dataflow.Output }

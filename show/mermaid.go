@@ -12,7 +12,7 @@ import (
 // states and to what is not always there.
 func Mermaid(w io.Writer, g *dataflow.Graph) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%%%% %s\n", oneLine(g.Name+": "+g.Doc))
+	fmt.Fprintf(&b, "%%%% %s\n", mermaidText(g.Name+": "+g.Doc))
 	b.WriteString("flowchart TB\n")
 	mermaidNode(&b, g.Root, "  ")
 	many := inDegrees(g)
