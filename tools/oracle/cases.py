@@ -23,6 +23,7 @@ class Quantisation:
     mode: str = "affine"
     overrides: dict[str, Any] = dataclasses.field(default_factory=dict)
     recorded: bool = True
+    only: str = ""  # what a module's path must hold to be quantised
 
 
 @dataclasses.dataclass(frozen=True)

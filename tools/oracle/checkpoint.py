@@ -18,6 +18,11 @@ from mlx_lm.utils import _get_classes, quantize_model
 
 import store
 
+# mlx-lm 0.32.2 passes global_scale=None, which this MLX's gather_qmm does not know: dropping it changes nothing.
+_gather_qmm = mx.gather_qmm
+if "global_scale" not in (_gather_qmm.__doc__ or ""):
+    mx.gather_qmm = lambda *args, global_scale=None, **kwargs: _gather_qmm(*args, **kwargs)
+
 SEED = 20260101
 
 
@@ -62,8 +67,14 @@ def quantise(case, model):
     q = case.quantisation
     config = copy.deepcopy(case.config)
 
+    own = getattr(model, "quant_predicate", None)  # what mlx_lm.convert asks of a model that has one
+
     def predicate(path, module):
-        return q.overrides.get(path, True)
+        if path in q.overrides:
+            return q.overrides[path]
+        if q.only:
+            return q.only in path
+        return own(path, module) if own else True
 
     with contextlib.redirect_stdout(io.StringIO()):  # it prints the bits per weight
         model, config = quantize_model(model, config, q.group, q.bits, q.mode, quant_predicate=predicate)

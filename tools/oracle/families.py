@@ -52,4 +52,38 @@ DENSE = [
          rope_theta=5e5, tie_word_embeddings=False, no_rope_layers=[1, 1, 1, 0], use_qk_norm=True),
 ]
 
-FAMILIES = {c.name: c for c in DENSE}
+DEEPSEEK = dict(
+    model_type="deepseek_v3", vocab_size=320, hidden_size=128, intermediate_size=192, moe_intermediate_size=64,
+    num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4, n_shared_experts=2, n_routed_experts=16,
+    routed_scaling_factor=2.5, kv_lora_rank=64, q_lora_rank=96, qk_rope_head_dim=16, v_head_dim=32, qk_nope_head_dim=64,
+    n_group=4, topk_group=2, num_experts_per_tok=4, first_k_dense_replace=1, rms_norm_eps=1e-6, rope_theta=10000,
+    rope_scaling=dict(type="yarn", factor=40, original_max_position_embeddings=4096, beta_fast=32, beta_slow=1, mscale=1.0,
+                      mscale_all_dim=1.0))
+LLAMA4 = dict(model_type="llama4", text_config=dict(
+    attention_bias=False, attention_chunk_size=16, head_dim=32, hidden_size=128, interleave_moe_layer_step=2,
+    intermediate_size=64, intermediate_size_mlp=192, max_position_embeddings=4096, model_type="llama4_text",
+    num_attention_heads=4, num_experts_per_tok=1, num_hidden_layers=4, num_key_value_heads=2, num_local_experts=8,
+    rms_norm_eps=1e-5, rope_scaling=dict(factor=8.0, high_freq_factor=4.0, low_freq_factor=1.0,
+                                         original_max_position_embeddings=8192, rope_type="llama3"),
+    rope_theta=500000.0, use_qk_norm=True, vocab_size=320, attn_temperature_tuning=4, floor_scale=4))
+MXFP4 = Quantisation(4, 32, "mxfp4", only=".experts")
+
+# Dense experts of other dtypes than float32 are left out: mlx-lm cannot run them on the CPU (gather_mm).
+MIXTURES = [
+    case("qwen2_moe-q4", "qwen2_moe", "shared expert with a gate", quantisation=Q4, **MOE),
+    case("qwen3_moe-q4", "qwen3_moe", "layers with and without experts", quantisation=Q4, tie_word_embeddings=False,
+         decoder_sparse_step=1, mlp_only_layers=[1], norm_topk_prob=True, rope_theta=1e6, **MOE),
+    case("qwen3_moe-f32", "qwen3_moe", "dense experts, weights as the router gives them", dtype="float32",
+         tie_word_embeddings=True, decoder_sparse_step=2, mlp_only_layers=[], norm_topk_prob=False, rope_theta=1e6, **MOE),
+    case("gpt_oss-mxfp4", "gpt_oss", "sinks, biases of experts, window every other layer, yarn", quantisation=MXFP4,
+         num_local_experts=8, num_experts_per_tok=3, sliding_window=16, intermediate_size=64, head_dim=64,
+         rope_scaling=dict(rope_type="yarn", factor=32.0, beta_fast=32.0, beta_slow=1.0,
+                           original_max_position_embeddings=4096, truncate=False)),
+    Case("deepseek_v3-q4", "latent attention, group-limited routing, yarn, 4-bit", DEEPSEEK, quantisation=Q4, traced=False),
+    Case("deepseek_v3-f32", "full query projection, no groups, no shared experts", DEEPSEEK | dict(
+        q_lora_rank=None, n_group=1, topk_group=1, rope_scaling=None, n_shared_experts=None), dtype="float32", traced=False),
+    Case("llama4-q4", "chunked attention, temperature tuning, one expert a token", LLAMA4, quantisation=Q4, traced=False),
+    Case("llama4-f32", "the same, dense in float32", LLAMA4, dtype="float32", traced=False),
+]
+
+FAMILIES = {c.name: c for c in [*DENSE, *MIXTURES]}
