@@ -124,26 +124,26 @@ func inferSlice(c *registry.Infer) ([]plan.Type, error) {
 		return nil, err
 	}
 	d := t.Shape[axis]
-	first, err := bound(d, "start", c.Args.Int("start"))
+	first, err := bound(c, d, "start", c.Args.Int("start"))
 	if err != nil {
 		return nil, err
 	}
 	last := d
 	if c.Args.Has("stop") {
-		if last, err = bound(d, "stop", c.Args.Int("stop")); err != nil {
+		if last, err = bound(c, d, "stop", c.Args.Int("stop")); err != nil {
 			return nil, err
 		}
 	}
 	n := last.Sub(first)
-	if least, ok := atLeast(n); !ok || least < 0 {
+	if least, ok := c.AtLeast(n); !ok || least < 0 {
 		return nil, registry.Wrong("stop", "the slice from %s to %s of an axis of %s has no certain length", first, last, d)
 	}
 	return one(t.Dtype, t.Shape.With(axis, n))
 }
 
 // bound is a place of an axis of length d; one that may lie outside is refused.
-func bound(d shape.Dim, arg string, i int) (shape.Dim, error) {
-	least, ok := atLeast(d)
+func bound(c *registry.Infer, d shape.Dim, arg string, i int) (shape.Dim, error) {
+	least, ok := c.AtLeast(d)
 	if !ok || i > least || -i > least {
 		if n, is := d.Known(); is {
 			return d, registry.Wrong(arg, "%d is outside an axis of %d", i, n)
@@ -174,7 +174,7 @@ func inferSliceUpdate(c *registry.Infer) ([]plan.Type, error) {
 	}
 	start := c.Args.Int("start")
 	rest := x.Shape[axis].Sub(update.Shape[axis]).Sub(shape.Int(start))
-	if least, ok := atLeast(rest); start < 0 || !ok || least < 0 {
+	if least, ok := c.AtLeast(rest); start < 0 || !ok || least < 0 {
 		return nil, registry.Wrong("start", "%s entries from %d do not fit into an axis of %s", update.Shape[axis], start, x.Shape[axis])
 	}
 	return one(x.Dtype, x.Shape)
@@ -195,7 +195,7 @@ func inferTake(c *registry.Infer) ([]plan.Type, error) {
 		return nil, registry.Wrong("index", "take wants indices (an array) or index (an int), one of the two")
 	case index:
 		i := c.Args.Int("index")
-		least, ok := atLeast(x.Shape[axis])
+		least, ok := c.AtLeast(x.Shape[axis])
 		if !ok || i >= least || -i > least {
 			return nil, registry.Wrong("index", "%d is outside axis %d of %s", i, axis, x.Shape)
 		}

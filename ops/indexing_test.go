@@ -1,6 +1,12 @@
 package ops
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/graphrun/graphrun/plan"
+)
 
 func TestInferIndexing(t *testing.T) {
 	x := "bfloat16[B, T, 8]"
@@ -75,4 +81,32 @@ func TestInferJoining(t *testing.T) {
 			err: "x: array 2 is [B, 1, 8], the first [B, T, 8]; only axis 2 may differ"},
 		{name: "a number", op: "concatenate", in: []any{x, 1}, args: args("axis", -1), err: "x: 1 is a number; an array is wanted here"},
 	})
+}
+
+// A guard that leads to a call bounds its symbols from below.
+func TestBoundsUnderGuards(t *testing.T) {
+	r, err := Default()
+	require.NoError(t, err)
+	for _, c := range []struct {
+		op    string
+		given plan.Args
+		want  string
+		err   string
+	}{
+		{"argpartition", args("kth", -16, "axis", -1), "uint32[B, S]", "kth: -16 is no place of an axis of S"},
+		{"slice", args("axis", -1, "start", -16), "float32[B, 16]", "start: -16 may be outside an axis of S, which is only known when the graph runs"},
+		{"topk", args("axis", -1, "k", 16), "float32[B, 16]", "k: 16 of an axis of S cannot be taken"},
+		{"take", args("axis", -1, "index", 15), "float32[B]", "index: 15 is outside axis 1 of [B, S]"},
+	} {
+		t.Run(c.op, func(t *testing.T) {
+			op := r.Operator(c.op)
+			inf := inferOf(t, op, []any{"float32[B, S]"}, c.given, nil)
+			_, err := op.Infer(inf)
+			require.EqualError(t, err, c.err)
+			inf.Least = func(symbol string) int { return map[string]int{"S": 17}[symbol] }
+			types, err := op.Infer(inf)
+			require.NoError(t, err)
+			require.Equal(t, c.want, types[0].Dtype.String()+types[0].Shape.String())
+		})
+	}
 }

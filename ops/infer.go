@@ -73,18 +73,6 @@ func known(arg string, d shape.Dim, what string) (int, error) {
 	return n, nil
 }
 
-// atLeast is the least value that a dim can have, every symbol being at least 1; false where it cannot be told.
-func atLeast(d shape.Dim) (int, bool) {
-	n := d.Const
-	for _, t := range d.Terms {
-		if t.Factor < 0 {
-			return 0, false
-		}
-		n += t.Factor
-	}
-	return n, true
-}
-
 // longestAxis is the most that MLX counts along an axis.
 const longestAxis = math.MaxInt32
 

@@ -42,7 +42,7 @@ func selections() []*registry.Operator {
 					return nil, err
 				}
 				kth := c.Args.Int("kth")
-				if least, ok := atLeast(t.Shape[axis]); !ok || kth >= least || -kth > least {
+				if least, ok := c.AtLeast(t.Shape[axis]); !ok || kth >= least || -kth > least {
 					return nil, registry.Wrong("kth", "%d is no place of an axis of %s", kth, t.Shape[axis])
 				}
 				return one(dtype.Uint32, t.Shape)
@@ -63,7 +63,7 @@ func selections() []*registry.Operator {
 					return nil, err
 				}
 				k := c.Args.Int("k")
-				if least, ok := atLeast(t.Shape[axis]); !ok || k < 1 || k > least {
+				if least, ok := c.AtLeast(t.Shape[axis]); !ok || k < 1 || k > least {
 					return nil, registry.Wrong("k", "%d of an axis of %s cannot be taken", k, t.Shape[axis])
 				}
 				return one(t.Dtype, t.Shape.With(axis, shape.Int(k)))

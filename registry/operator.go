@@ -154,6 +154,24 @@ type Infer struct {
 	Weight func(input string, want shape.Shape, like dtype.Dtype) (plan.Type, error)
 	// Fresh is a length that only the state knows at run time.
 	Fresh func(state *plan.State) shape.Dim
+	// Least is the least value that a symbol of a dim has under the guards that lead here; nil: 1 for each.
+	Least func(symbol string) int
+}
+
+// AtLeast is the least value that a dim can have; false where it cannot be told.
+func (c *Infer) AtLeast(d shape.Dim) (int, bool) {
+	n := d.Const
+	for _, t := range d.Terms {
+		if t.Factor < 0 {
+			return 0, false
+		}
+		least := 1
+		if c.Least != nil {
+			least = max(1, c.Least(t.Symbol))
+		}
+		n += t.Factor * least
+	}
+	return n, true
 }
 
 // In is the i-th input.
