@@ -63,7 +63,7 @@ func TestPage(t *testing.T) {
 	require.Contains(t, shut, `data-ready="yes"`)
 	require.Less(t, strings.Count(shut, `class="leaf `), strings.Count(whole, `class="leaf `))
 	found := string(visit(t, url+"#fold&find=affine.dense", "--dump-dom"))
-	require.Contains(t, found, "1 of 1")
+	require.Contains(t, found, "1 of 2", "the port, and the form that it is a part of")
 	require.Contains(t, found, ">o_proj</text>")
 }
 

@@ -8,7 +8,7 @@ import (
 	"github.com/graphrun/graphrun/show/dataflow"
 )
 
-// Dot writes a graph for Graphviz: blocks are clusters, ports components, states cylinders.
+// Dot writes a graph for Graphviz: blocks are clusters, ports have double sides, states are cylinders.
 func Dot(w io.Writer, g *dataflow.Graph) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "digraph %s {\n", dotText(g.Name))
@@ -54,7 +54,7 @@ func dotNode(b *strings.Builder, n *dataflow.Node, indent string) {
 		fmt.Fprintf(b, "%s}\n", indent)
 		return
 	case dataflow.Port:
-		look = ", shape=box3d, style=filled, fillcolor=\"#dbeafe\""
+		look = ", peripheries=2, style=filled, fillcolor=\"#dbeafe\""
 	case dataflow.State:
 		look = ", shape=cylinder, style=filled, fillcolor=\"#fef3c7\""
 	case dataflow.Input, dataflow.Output:

@@ -30,13 +30,14 @@ func Mermaid(w io.Writer, g *dataflow.Graph) error {
 		}
 		fmt.Fprintf(&b, "  %s %s%s %s\n", e.From.ID, arrow, label, e.To.ID)
 	}
+	b.WriteString("  classDef block fill:#f8fafc,stroke:#94a3b8,color:#111\n")
 	b.WriteString("  classDef port fill:#dbeafe,stroke:#1d4ed8,color:#111\n")
 	b.WriteString("  classDef state fill:#fef3c7,stroke:#b45309,color:#111\n")
 	b.WriteString("  classDef pin fill:#ecfdf5,stroke:#047857,color:#111\n")
 	for _, k := range []struct {
 		class string
 		kinds []dataflow.Kind
-	}{{"port", []dataflow.Kind{dataflow.Port}}, {"state", []dataflow.Kind{dataflow.State}}, {"pin", []dataflow.Kind{dataflow.Input, dataflow.Output}}} {
+	}{{"block", []dataflow.Kind{dataflow.Block}}, {"port", []dataflow.Kind{dataflow.Port}}, {"state", []dataflow.Kind{dataflow.State}}, {"pin", []dataflow.Kind{dataflow.Input, dataflow.Output}}} {
 		if ids := idsOf(g, k.kinds...); len(ids) > 0 {
 			fmt.Fprintf(&b, "  class %s %s\n", strings.Join(ids, ","), k.class)
 		}
@@ -56,6 +57,7 @@ func mermaidNode(b *strings.Builder, n *dataflow.Node, indent string) {
 	switch n.Kind {
 	case dataflow.Block:
 		fmt.Fprintf(b, "%ssubgraph %s[\"%s\"]\n", indent, n.ID, mermaidText(title(n)))
+		fmt.Fprintf(b, "%s  direction TB\n", indent)
 		for _, c := range n.Children {
 			if isPin(c) && !isEntry(n) {
 				continue

@@ -58,18 +58,31 @@ func (w *body) portFacts(node *Node, p *plan.Plan, ports []int) {
 			if r.Exact {
 				class = "exact " + class
 			}
+			class += partsText(p, r.Instance)
 			if len(port.Rows) > 1 {
 				class = explain.Rows{First: r.First, Last: r.Last}.String() + " " + class
 			}
 			text = append(text, class)
 		}
-		rows = append(rows, strings.Join(text, ", "))
+		rows = append(rows, strings.Join(text, "\n"))
 	}
 	node.Of += " · " + strings.Join(distinct(classes, most), " | ")
 	node.Facts = append(node.Facts,
 		Fact{"in, out", strings.Join(distinct(dims, most), " | ")},
 		Fact{"stored as", strings.Join(distinct(storage, most), " | ")},
-		Fact{"rows", strings.Join(counted(rows), "; ")})
+		Fact{"rows", strings.Join(counted(rows), "\n")})
+}
+
+// partsText are the classes of a form's parts.
+func partsText(p *plan.Plan, instance int) string {
+	if instance < 0 || instance >= len(p.Instances) || len(p.Instances[instance].Parts) == 0 {
+		return ""
+	}
+	var out []string
+	for _, part := range p.Instances[instance].Parts {
+		out = append(out, part.Role+" "+explain.ClassText(p, part.Instance))
+	}
+	return " of " + strings.Join(out, ", ")
 }
 
 // counted lists texts once each, with how many there are of each where they differ.

@@ -124,8 +124,14 @@ func (p *placer) finish(d *Drawing, n *dataflow.Node, at Box) {
 		b.X, b.Y = b.X+at.X, b.Y+at.Y
 		p.finish(d, c, b)
 	}
-	ends := newEnds(n, func(id string) Box { return d.Boxes[id] })
-	for k, chain := range p.grids[n.ID].Chains {
+	chains := p.grids[n.ID].Chains
+	ends := newEnds(n, func(id string) Box { return d.Boxes[id] }, func(k int) (float64, bool) {
+		if k >= len(chains) || len(chains[k]) < 3 {
+			return 0, false
+		}
+		return p.bends[chains[k][len(chains[k])-2]].X + at.X, true
+	})
+	for k, chain := range chains {
 		if len(chain) == 0 {
 			continue
 		}

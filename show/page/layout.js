@@ -118,8 +118,12 @@ function place(root, gaps, isFolded) {
       const to = byID.get(e.to.node);
       if (n.grid.chains[k] && to && !(e.to.pin && open(to))) into.set(e.to.node, (into.get(e.to.node) || []).concat(k));
     });
+    const source = k => {
+      const chain = n.grid.chains[k];
+      return chain.length > 2 ? bends.get(chain[chain.length - 2]).x + at.x : middle(edges[k].from);
+    };
     for (const [id, list] of into) {
-      list.sort((a, b) => middle(edges[a].from) - middle(edges[b].from));
+      list.sort((a, b) => source(a) - source(b));
       const step = list.length > 1 ? Math.min(gaps.spread, (boxes.get(id).w - 12) / (list.length - 1)) : 0;
       list.forEach((k, i) => { shift[k] = (i - (list.length - 1) / 2) * step; });
     }
