@@ -156,3 +156,25 @@ func TestByteLevel(t *testing.T) {
 	}
 	require.Equal(t, "x y", string(AppendBytes([]byte("x"), " y")), "a space stands for no byte")
 }
+
+// Cutting in front of runs of separators, which makes long texts fast, must not change the ids.
+func TestSeparable(t *testing.T) {
+	tokens := []string{"▁", "a", "b", "▁▁", "▁a", "ab", "▁▁a", "?"}
+	m, err := New(Config{Vocab: vocab(t, tokens...), Merges: pairList("▁ ▁", "▁ a", "a b", "▁ ▁a", "▁▁ a"), Unknown: "?", HasUnknown: true, FuseUnknown: true})
+	require.NoError(t, err)
+	require.True(t, m.separable)
+	whole, err := New(Config{Vocab: vocab(t, tokens...), Merges: pairList("▁ ▁", "▁ a", "a b", "▁ ▁a", "▁▁ a"), Unknown: "?", HasUnknown: true, FuseUnknown: true})
+	require.NoError(t, err)
+	whole.separable = false
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 2000 {
+		var b strings.Builder
+		for range rng.IntN(40) {
+			b.WriteString([]string{"▁", "a", "b", "x", "▁▁▁"}[rng.IntN(5)])
+		}
+		require.Equal(t, encode(t, whole, b.String()), encode(t, m, b.String()), b.String())
+	}
+	m, err = New(Config{Vocab: vocab(t, "▁", "a", "a▁"), Merges: pairList("a ▁")})
+	require.NoError(t, err)
+	require.False(t, m.separable, "a merge reaches over the beginning of a run")
+}

@@ -52,6 +52,21 @@ func (e *Encoder) Append(ids []int32, word string, bytes bool) ([]int32, error) 
 	if word == "" {
 		return ids, nil
 	}
+	if !bytes && e.m.separable {
+		for {
+			n := nextPart(word)
+			var err error
+			if ids, err = e.part(ids, word[:n], false); err != nil || n == len(word) {
+				return ids, err
+			}
+			word = word[n:]
+		}
+	}
+	return e.part(ids, word, bytes)
+}
+
+// part appends the ids of a word, or a part that merges do not reach out of, from the cache or by encoding it.
+func (e *Encoder) part(ids []int32, word string, bytes bool) ([]int32, error) {
 	cache := e.w.words
 	if bytes {
 		cache = e.w.mapped

@@ -38,6 +38,7 @@ type Model struct {
 	ascii      [128]int32 // ids of one-character tokens, -1 where missing
 	byteLevel  [256]int32 // ids of the printable stand-ins of bytes, -1 where missing
 	canBytes   bool       // every entry of byteLevel exists
+	separable  bool       // no merge reaches over the beginning of a run of separators
 	workspaces sync.Pool
 }
 
@@ -65,9 +66,46 @@ func New(c Config) (*Model, error) {
 	m.canBytes = m.canBytes && c.Prefix == "" && c.Suffix == ""
 	if c.Scores != nil {
 		m.fromScores(c.Scores)
-		return m, nil
+	} else if err := m.fromMerges(c.Merges); err != nil {
+		return nil, err
 	}
-	return m, m.fromMerges(c.Merges)
+	m.separable = m.canSeparate()
+	return m, nil
+}
+
+// separator is the visible space of SentencePiece. Models that use it often get a whole text as one word.
+const separator = "▁"
+
+// canSeparate reports whether a word may be cut in front of every run of separators with the same result, so that the
+// parts are short and can be cached: no merged token has a separator behind another character.
+func (m *Model) canSeparate() bool {
+	c := &m.config
+	if m.id(separator) < 0 || c.Prefix != "" || c.Suffix != "" || c.IgnoreMerges {
+		return false
+	}
+	for i, k := range m.pairs.keys {
+		if k == noKey {
+			continue
+		}
+		token, _ := m.vocab.Token(m.pairs.vals[i].id)
+		if next := nextPart(token); next < len(token) {
+			return false
+		}
+	}
+	return true
+}
+
+// nextPart returns the length of the part of word up to the next run of separators behind its beginning.
+func nextPart(word string) int {
+	from := 0
+	for strings.HasPrefix(word[from:], separator) {
+		from += len(separator)
+	}
+	at := strings.Index(word[from:], separator)
+	if at < 0 {
+		return len(word)
+	}
+	return from + at
 }
 
 func (m *Model) id(token string) int32 {

@@ -1,6 +1,8 @@
 package regex
 
 import (
+	"slices"
+	"sort"
 	"unicode"
 
 	"github.com/graphrun/graphrun/text/ucd"
@@ -33,8 +35,10 @@ func (c *class) ask(r rune) bool {
 
 func (c *class) union(r rune) bool {
 	in := c.mask != 0 && c.mask.Has(r) || c.space && ucd.Space(r)
-	for i := 0; !in && i < len(c.ranges); i++ {
-		in = r >= c.ranges[i].lo && r <= c.ranges[i].hi
+	if !in && len(c.ranges) > 0 {
+		// The last range that does not begin behind r.
+		i := sort.Search(len(c.ranges), func(i int) bool { return c.ranges[i].lo > r })
+		in = i > 0 && r <= c.ranges[i-1].hi
 	}
 	for i := 0; !in && i < len(c.tables); i++ {
 		in = c.tables[i].Contains(r)
@@ -48,8 +52,19 @@ func (c *class) union(r rune) bool {
 	return in
 }
 
-// seal computes the bits of the lower half. The class must not change afterwards.
+// seal sorts and joins the ranges and computes the bits of the lower half. The class must not change afterwards, but for
+// further ranges and another seal.
 func (c *class) seal() *class {
+	sorted := slices.Clone(c.ranges) // a negated copy may share them
+	slices.SortFunc(sorted, func(a, b span) int { return int(a.lo - b.lo) })
+	c.ranges = sorted[:0]
+	for _, s := range sorted {
+		if last := len(c.ranges) - 1; last >= 0 && s.lo <= c.ranges[last].hi+1 {
+			c.ranges[last].hi = max(c.ranges[last].hi, s.hi)
+			continue
+		}
+		c.ranges = append(c.ranges, s)
+	}
 	c.ascii = [2]uint64{}
 	for r := rune(0); r < 0x80; r++ {
 		if c.ask(r) {

@@ -203,7 +203,7 @@ func (p *parser) atom() node {
 
 func (p *parser) literal(r rune) node {
 	if p.flags.ignoreCase {
-		if c := single(r, true); len(c.ranges) > 1 {
+		if c := single(r, true); len(c.ranges) > 1 || c.ranges[0].lo != c.ranges[0].hi {
 			return c
 		}
 	}
