@@ -126,7 +126,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	}
 	r := &Report{
 		Model: p.Model, Checkpoint: f.Checkpoint, Config: f.Config, Device: f.Device, Variants: append([]string{}, p.Variants...),
-		Layers: p.Layers, Verify: p.Verify, Unasked: append([]string{}, p.Unasked...), Memory: f.Memory, Hash: hash,
+		Layers: p.Layers, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
 		States: []State{}, Dropped: []Dropped{}, Entries: entries(p),
 	}
 	for i := range p.States {
@@ -146,6 +146,15 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		r.Dropped = append(r.Dropped, Dropped{d.Path, d.What, d.Why, line(d.At)})
 	}
 	return r, nil
+}
+
+// ownKeys are config keys that no expression need ask for: they say how weights are stored and where a text ends, which is
+// read without the graph.
+var ownKeys = []string{"quantization", "quantization_config", "torch_dtype", "dtype", "eos_token_id"}
+
+func unasked(keys []string) []string {
+	out := append([]string{}, keys...)
+	return slices.DeleteFunc(out, func(k string) bool { return slices.Contains(ownKeys, k) })
 }
 
 func state(s *plan.State, reg *registry.Registry) State {

@@ -21,7 +21,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files anew")
 
-// side composes a model and a variant, both as text; "" for none, or for the shipped model.
+// side composes a model, all as text; a variant may be "".
 func side(t *testing.T, graph, variant, config string) compare.Side {
 	t.Helper()
 	dir := t.TempDir()
@@ -54,13 +54,50 @@ func side(t *testing.T, graph, variant, config string) compare.Side {
 	return compare.Side{Report: report, Plan: r.Plan}
 }
 
-const config = `{"model_type": "llama", "hidden_size": 64, "vocab_size": 100, "num_hidden_layers": 4, "intermediate_size": 128,
-  "num_attention_heads": 2, "rms_norm_eps": 1e-5, "torch_dtype": "bfloat16", "quantization": {"group_size": 32, "bits": 4}}`
+const config = `{"model_type": "small", "hidden_size": 64, "vocab_size": 96, "num_hidden_layers": 4, "quantization": {"group_size": 32, "bits": 4}}`
+
+const model = `graphrun: v1
+kind: model
+name: small
+recognises: config.string('model_type') == 'small'
+let:
+  hidden: config.int('hidden_size')
+  vocab:  config.int('vocab_size')
+  layers: config.int('num_hidden_layers')
+  window: config.int('sliding_window', 0)
+ports:
+  embed: {embedding: [vocab, hidden]}
+  lm_head: {head: [hidden, vocab], tied: embed}
+nodes:
+- h: {embed: tokens}
+- h:
+    repeat: {i: layers}
+    at: 'model.layers.{i}'
+    ports:
+      q_proj: {linear: [hidden, hidden]}
+      k_proj: {linear: [hidden, hidden]}
+      mlp: {mlp: [hidden, 2 * hidden], activation: swiglu}
+    state:
+      kv: {cache: {heads: 2, dim: 32, window: 'i == 1 ? window : 0'}}
+    nodes:
+    - x: {rms_norm: h, weight: norm.weight, eps: 0.00001}
+    - q: {q_proj: x}
+    - k: {k_proj: x}
+    - k: {silu: k, when: i > 9}
+    - q, k: {split_heads: [q, k], count: 2}
+    - q, k: {swap_heads: [q, k]}
+    - r: {attend: {q, k, v: k}, state: kv, scale: 0.2}
+    - r: {merge_heads: r}
+    - h: {add: [h, r]}
+    - r: {mlp: h}
+    - h: {add: [h, r]}
+- logits: {lm_head: h}
+`
 
 const variant = `graphrun: v1
 kind: variant
 name: some
-of: llama
+of: small
 bind:
 - {ports: 'model.layers.{0,2,3}.mlp.down_proj', rows: {8..: affine.dense}}
 - {ports: '**.q_proj', rows: {32..64: affine.dense}}
@@ -68,21 +105,20 @@ submit: {rows: {1..8: {schedule_every: 4}}}
 `
 
 func TestPlans(t *testing.T) {
-	windowed := strings.Replace(config, `"rms_norm_eps"`, `"sliding_window": 16, "layer_types": ["full_attention", "sliding_attention", "full_attention", "full_attention"], "rms_norm_eps"`, 1)
-	llama, err := graphs.Files.ReadFile("models/llama.yaml")
-	require.NoError(t, err)
-	added := strings.Replace(string(llama), "    - r: {mlp: x}\n", "    - r: {mlp: x}\n    - r: {silu: r}\n", 1)
-	swapped := strings.Replace(string(llama), "    - h: {add: [h, r]}\n    - x", "    - h: {add: [r, h]}\n    - x", 1)
+	windowed := strings.Replace(config, `"quant`, `"sliding_window": 16, "quant`, 1)
+	added := strings.Replace(model, "    - r: {mlp: h}\n", "    - r: {mlp: h}\n    - r: {silu: r}\n", 1)
+	swapped := strings.Replace(model, "    - h: {add: [h, r]}\n    - r", "    - h: {add: [r, h]}\n    - r", 1)
+	commented := "# moved\n" + model
 	cases := []struct {
 		name string
 		a, b compare.Side
 	}{
-		{"same", side(t, "", "", config), side(t, string(llama), "", config)},
-		{"variant", side(t, "", "", config), side(t, "", variant, config)},
-		{"config", side(t, "", "", config), side(t, "", "", windowed)},
-		{"layers", side(t, "", "", config), side(t, "", "", strings.Replace(config, `layers": 4`, `layers": 2`, 1))},
-		{"node", side(t, "", "", config), side(t, added, "", config)},
-		{"wiring", side(t, "", "", config), side(t, swapped, "", config)},
+		{"same", side(t, model, "", config), side(t, commented, "", config)},
+		{"variant", side(t, model, "", config), side(t, model, variant, config)},
+		{"config", side(t, model, "", config), side(t, model, "", windowed)},
+		{"layers", side(t, model, "", config), side(t, model, "", strings.Replace(config, `layers": 4`, `layers": 2`, 1))},
+		{"node", side(t, model, "", config), side(t, added, "", config)},
+		{"wiring", side(t, model, "", config), side(t, swapped, "", config)},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -126,7 +162,7 @@ func noFolders(s string) string {
 }
 
 func TestColour(t *testing.T) {
-	d := compare.Plans(side(t, "", "", config), side(t, "", variant, config))
+	d := compare.Plans(side(t, model, "", config), side(t, model, variant, config))
 	var b bytes.Buffer
 	require.NoError(t, d.WriteText(&b, true))
 	require.Contains(t, b.String(), "\x1b[33m~ model.layers")
