@@ -75,7 +75,7 @@ func (m *Model) Generate(ctx context.Context, prompt []int32, s Settings, emit f
 	}
 	r := Result{Text: a.text.String(), Tokens: a.ids, Stats: stats, Warning: m.tooLong(session.Positions())}
 	_, r.StopText = a.stops.Reason()
-	return r, err
+	return r, m.placed("cannot-run", err)
 }
 
 // answer turns tokens into the text that is given out.

@@ -80,7 +80,7 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 		Device: o.Device, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, OnProgress: o.OnWeights,
 	})
 	if err != nil {
-		return nil, m.findings(err)
+		return nil, m.placed("cannot-open", err)
 	}
 	return m, nil
 }
@@ -124,14 +124,14 @@ func (m *Model) compose(ctx context.Context, reg *registry.Registry, o Options) 
 	return r.Plan, nil
 }
 
-// findings puts an engine's error at its place in the graph file, where it has one.
-func (m *Model) findings(err error) error {
+// placed puts an engine's error at its place in the graph file, where it has one.
+func (m *Model) placed(code string, err error) error {
 	var at *engine.OpError
 	if !errors.As(err, &at) || at.At.IsZero() {
 		return err
 	}
 	return &Findings{
-		List:   []*diag.Diagnostic{{Code: "cannot-open", Message: at.Err.Error(), At: at.At, Path: at.Path}},
+		List:   []*diag.Diagnostic{{Code: code, Message: at.Err.Error(), At: at.At, Path: at.Path}},
 		Source: m.found.Source,
 		err:    err,
 	}

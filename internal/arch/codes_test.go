@@ -51,6 +51,8 @@ func TestEveryCodeIsExplained(t *testing.T) {
 				case !ok:
 				case (s.Sel.Name == "Errorf" || s.Sel.Name == "Warnf") && len(n.Args) > 2:
 					use(n.Args[0], false)
+				case s.Sel.Name == "placed" && len(n.Args) == 2: // of package model
+					use(n.Args[0], false)
 				case s.Sel.Name == "Add" && len(n.Args) > 3:
 					use(n.Args[1], false)
 				}

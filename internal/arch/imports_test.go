@@ -42,6 +42,7 @@ var mayImport = map[string]string{
 	"explain": readers,
 	"schema":  readers,
 	"show":    readers,
+	"lsp":     readers,
 
 	"text":         "text/...",
 	"text/bpe":     "",
