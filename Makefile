@@ -4,13 +4,13 @@ PROMPT ?= What is the capital of France?
 BACKEND ?= cpu
 GO ?= go
 # Packages that need neither MLX nor cgo.
-PURE ?= ./compose/... ./diag/... ./dtype/... ./graphs/... ./plan/... ./registry/... ./shape/... ./text/... ./weights/...
+PURE ?= ./compose/... ./diag/... ./docs/... ./dtype/... ./explain/... ./graphs/... ./lsp/... ./pattern/... ./plan/... ./registry/... ./schema/... ./shape/... ./show/... ./text/... ./weights/...
 
 export PROMPT BACKEND MLX_C_SRC
 export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
 
 # Go's build cache does not see what pkg-config answers: the checksum of the file tells it when MLX or mlx-c changed.
-export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum <.deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
+export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum .deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
 
 .DEFAULT_GOAL := help
 .PHONY: help setup build run test check bench fuzz oracle generate clean

@@ -198,8 +198,10 @@ func (x *expansion) repeat(p place, n *syntax.Node, call *syntax.Call) []*value 
 		x.layers = max(x.layers, stop)
 	}
 	names := append([]syntax.Word(nil), n.Results...)
-	for _, col := range call.Collect {
-		names = append(names, col.Value)
+	if call.Anonymous != nil { // another call's collected values are among its results
+		for _, col := range call.Collect {
+			names = append(names, col.Value)
+		}
 	}
 	carried := make([]*value, len(n.Results))
 	for i, r := range n.Results {
@@ -217,14 +219,29 @@ func (x *expansion) repeat(p place, n *syntax.Node, call *syntax.Call) []*value 
 		}
 		one := x.lazy(inner, call, names)
 		copy(carried, one[:len(n.Results)])
-		for k := range taps {
-			taps[k] = append(taps[k], one[len(n.Results)+k])
+		for k, col := range call.Collect {
+			tap := len(n.Results) + k
+			if call.Anonymous == nil {
+				tap = wordIndex(n.Results, col.Value.Text)
+			}
+			if tap >= 0 {
+				taps[k] = append(taps[k], one[tap])
+			}
 		}
 	}
 	for _, t := range taps {
 		carried = append(carried, known(&result{list: t}))
 	}
 	return carried
+}
+
+func wordIndex(words []syntax.Word, text string) int {
+	for i, w := range words {
+		if w.Text == text {
+			return i
+		}
+	}
+	return -1
 }
 
 // maxRepeat bounds one repeat; the largest models have a few hundred layers.

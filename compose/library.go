@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"sort"
 	"strings"
 
@@ -22,6 +23,7 @@ type library struct {
 	folders []string // of the user's own files, in the order they are asked
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
+	names   map[string][]string // of blocks, by the document that may call them
 }
 
 func newLibrary(shipped fs.FS, list *diag.List) *library {
@@ -167,13 +169,22 @@ func (l *library) around(from *syntax.Document) []string {
 	return out
 }
 
-// blockNames lists what could be meant by a misspelt block.
+// blockNames lists the blocks that a document can call; the folders are read once for each document.
 func (l *library) blockNames(from *syntax.Document) []string {
+	key := ""
+	if from != nil {
+		key = from.File.Path
+	}
+	if names, ok := l.names[key]; ok {
+		return names
+	}
 	var out []string
 	for _, dir := range l.around(from) {
 		files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
 		for _, f := range files {
-			out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
+			if data, err := readLimited(f); err == nil && kindBlock.Match(data) {
+				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
+			}
 		}
 	}
 	entries, _ := fs.ReadDir(l.shipped, "blocks")
@@ -181,8 +192,15 @@ func (l *library) blockNames(from *syntax.Document) []string {
 		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
 	sort.Strings(out)
+	if l.names == nil {
+		l.names = map[string][]string{}
+	}
+	l.names[key] = out
 	return out
 }
+
+// kindBlock tells a block among other YAML files without parsing them.
+var kindBlock = regexp.MustCompile(`(?m)^kind: *block *(#.*)?$`)
 
 func exists(name string) bool {
 	info, err := os.Stat(name)

@@ -395,7 +395,7 @@ func (c *composer) audit() {
 	for _, name := range unused[:min(3, len(unused))] {
 		d.Because(diag.Range{File: sourceFile(c.recipes[name])}, "%s %v %s", name, c.recipes[name].Shape, c.recipes[name].Dtype)
 	}
-	d.Helped("a view step drops what is not needed: - {drop: '%s'}", unused[0])
+	d.Helped("a view step drops what is not needed: - {drop: '%s'}", generalised(unused[0]))
 }
 
 func isAre(n int) string {

@@ -189,7 +189,21 @@ func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
 		s.anonymous(inner, n, call)
 		return
 	}
+	for _, col := range call.Collect {
+		if wordIndex(n.Results, col.Value.Text) < 0 {
+			d := s.c.list.Errorf("missing-result", col.Value.At, "%s is no result of this call, so it cannot be collected", col.Value.Text)
+			helpNames(d, col.Value.Text, wordTexts(n.Results), "its results")
+		}
+	}
 	s.named(inner, call, len(n.Results))
+}
+
+func wordTexts(words []syntax.Word) []string {
+	out := make([]string, len(words))
+	for i, w := range words {
+		out[i] = w.Text
+	}
+	return out
 }
 
 func (s *checker) anonymous(b *body, n *syntax.Node, call *syntax.Call) {
