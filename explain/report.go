@@ -49,6 +49,7 @@ type Report struct {
 	Entries    []Entry      `json:"entries"`
 	States     []State      `json:"states"`
 	Programs   []Program    `json:"programs"`
+	Adapters   []Target     `json:"adapters"`
 	Submit     []RowSetting `json:"submit,omitempty"`
 	Verify     []plan.Cost  `json:"verify_cost,omitempty"`
 	Dropped    []Dropped    `json:"dropped"`
@@ -129,6 +130,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		Layers: p.Layers, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
 		States: []State{}, Dropped: []Dropped{}, Entries: entries(p),
 	}
+	r.Adapters = targets(r.Entries)
 	for i := range p.States {
 		r.States = append(r.States, state(&p.States[i], reg))
 	}

@@ -16,6 +16,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	r.statesText(&b)
 	r.programsText(&b)
+	r.adaptersText(&b)
 	r.policyText(&b)
 	r.droppedText(&b)
 	if len(r.Unasked) > 0 {

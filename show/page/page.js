@@ -156,7 +156,7 @@ function detail(n) {
   row("is", n.kind + (n.of && n.kind !== "block" ? ": " + n.of : ""));
   row("gives", (n.types || []).join("\n"));
   row("repeated", n.times && "×" + n.times + (n.carries ? ", carries " + n.carries.join(", ") : ""));
-  row("there", n.share);
+  if (!(n.facts || []).some(f => f.name === "there" && f.text === n.share)) row("there", n.share);
   row("path", n.path);
   for (const f of n.facts || []) if (f.name) row(f.name, f.text);
   row("line", n.at);
