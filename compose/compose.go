@@ -265,6 +265,5 @@ func (c *composer) unknownInput(p place, w syntax.Word) {
 	}
 }
 
-func place1(file string) diag.Range {
 	return diag.Range{File: file, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
 }

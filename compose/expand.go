@@ -17,7 +17,6 @@ type expansion struct {
 	answers []answer // to guards
 	calls   []plan.Call
 	slots   int
-	open    []*syntax.Document // blocks on the way down, for recursion
 	dropped []plan.Dropped
 	layers  int // indices of the outermost repeat
 	depth   int

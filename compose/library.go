@@ -20,7 +20,6 @@ import (
 type library struct {
 	list    *diag.List
 	shipped fs.FS
-	folders []string // of the user's own files, in the order they are asked
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
 	names   map[string][]string // of blocks, by the document that may call them

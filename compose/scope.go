@@ -41,10 +41,9 @@ type scalar struct {
 }
 
 type portDecl struct {
-	spec  *syntax.Port
-	at    place
-	path  string
-	alias string // a tied head's embedding
+	spec *syntax.Port
+	at   place
+	path string
 }
 
 type weightDecl struct {

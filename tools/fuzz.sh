@@ -17,7 +17,7 @@ for dir in $(find . -name '.?*' -prune -o -name '*_test.go' -exec grep -l '^func
     for target in $names; do
         case $target in Fuzz*"${1:-}"*) ;; *) continue ;; esac
         echo "fuzz: $target of $dir for $time"
-        "$go" test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$dir"
+        "$go" test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$dir"
         count=$((count + 1))
     done
 done
