@@ -26,7 +26,7 @@ func FromJSON(data []byte) (*Tokenizer, error) {
 type file struct {
 	model      bpe.Config
 	kind       string
-	unigram    bool // the vocabulary was a list
+	hint       int // about how many tokens there are
 	merges     bool
 	added      []addedToken
 	normalizer any
@@ -40,7 +40,7 @@ func readFile(data []byte) (*file, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &file{}
+	f := &file{hint: min(len(data)/64, 1<<18)}
 	hasModel := false
 	err = r.Object(func(key string) (err error) {
 		switch key {
@@ -136,10 +136,9 @@ func (f *file) readFlags(o *ordered.Object) (err error) {
 
 func (f *file) readVocab(r *ordered.Reader) error {
 	if r.Next() == '[' { // a list of tokens and scores: the type will say so
-		f.unigram = true
 		return r.Skip()
 	}
-	f.model.Vocab = bpe.NewVocab(1 << 12)
+	f.model.Vocab = bpe.NewVocab(f.hint)
 	return r.Object(func(token string) error {
 		id, err := r.Int()
 		if err != nil {
@@ -152,6 +151,7 @@ func (f *file) readVocab(r *ordered.Reader) error {
 // readMerges reads ["a b", …] or [["a", "b"], …].
 func (f *file) readMerges(r *ordered.Reader) error {
 	rank := -1
+	f.model.Merges = make([]bpe.Pair, 0, f.hint)
 	return r.Array(func() error {
 		rank++
 		if r.Next() != '[' {
