@@ -58,12 +58,12 @@ func setDefaultDevice(d Device) error {
 
 func newStream(d Device) (Stream, error) {
 	a, err := single("new_stream", C.gr_stream_new(kind(d), C.int(d.Index())))
-	return Stream{a.ctx}, err
+	return Stream(a), err
 }
 
 func defaultStream(d Device) (Stream, error) {
 	a, err := single("default_stream", C.gr_stream_default(kind(d), C.int(d.Index())))
-	return Stream{a.ctx}, err
+	return Stream(a), err
 }
 
 func streamDevice(s Stream) Device {

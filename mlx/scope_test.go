@@ -82,7 +82,7 @@ func TestMemoryStaysFlat(t *testing.T) {
 			active, live = ActiveMemory(), LiveArrays()
 		}
 	}
-	state = s.Own(state)
+	s.Own(state)
 	require.Equal(t, live, LiveArrays())
 	require.Equal(t, active, ActiveMemory())
 }
