@@ -7,6 +7,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -52,19 +54,48 @@ func pageFile(t *testing.T, g *dataflow.Graph) string {
 	return "file://" + file
 }
 
-// TestPage: the script runs to its end and draws every box; folding leaves the outermost; a search opens what it finds.
+// TestPage: the script runs to its end and draws every box; a search opens the folded blocks of what it finds, and no other.
 func TestPage(t *testing.T) {
 	g := graph(t, true)
 	url := pageFile(t, g)
 	whole := string(visit(t, url, "--dump-dom"))
 	require.Contains(t, whole, `data-ready="yes"`)
 	g.Root.Walk(func(n *dataflow.Node, _ int) { require.Contains(t, whole, ` id="`+n.ID+`"`, n.Name) })
-	shut := string(visit(t, url+"#fold", "--dump-dom"))
-	require.Contains(t, shut, `data-ready="yes"`)
-	require.Less(t, strings.Count(shut, `class="leaf `), strings.Count(whole, `class="leaf `))
-	found := string(visit(t, url+"#fold&find=affine.dense", "--dump-dom"))
-	require.Contains(t, found, "1 of 2", "the port, and the form that it is a part of")
-	require.Contains(t, found, ">o_proj</text>")
+	found := string(visit(t, url+"#fold&find=mlp", "--dump-dom"))
+	require.Contains(t, found, "1 of 1")
+	require.Contains(t, found, ">mlp</text>")
+	require.Less(t, strings.Count(found, `class="leaf `), strings.Count(whole, `class="leaf `), "the other blocks are folded")
+	samePlaces(t, g, whole)
+}
+
+// samePlaces: the page's script puts the boxes where the SVG has them.
+func samePlaces(t *testing.T, g *dataflow.Graph, page string) {
+	t.Helper()
+	var b bytes.Buffer
+	require.NoError(t, show.Write(&b, g, "svg"))
+	want, got := boxes(t, b.String()), boxes(t, page)
+	require.NotEmpty(t, want)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.InDeltaSlice(t, want[i], got[i], 0.11)
+	}
+}
+
+var boxPattern = regexp.MustCompile(`<rect class="box" x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"`)
+
+func boxes(t *testing.T, page string) [][]float64 {
+	t.Helper()
+	var out [][]float64
+	for _, m := range boxPattern.FindAllStringSubmatch(page, -1) {
+		box := make([]float64, 4)
+		for i := range box {
+			x, err := strconv.ParseFloat(m[i+1], 64)
+			require.NoError(t, err)
+			box[i] = x
+		}
+		out = append(out, box)
+	}
+	return out
 }
 
 // TestScreenshot draws the page; GRAPHRUN_SCREENSHOT=FILE keeps the picture for a person to look at.
