@@ -25,7 +25,7 @@ const maxDepth = 64
 // Make builds the picture of a model.
 func Make(s Sources) (*Graph, error) {
 	docs := parse(s.Files)
-	doc, err := docs.chosen(s.Name, "")
+	doc, err := docs.chosen(s.Name)
 	if err != nil {
 		return nil, err
 	}

@@ -42,7 +42,7 @@ func parse(sources map[string]*source.File) documents {
 }
 
 // chosen is the model of that name, with what it takes over from the one it extends; or the block.
-func (d documents) chosen(name, path string) (*syntax.Document, error) {
+func (d documents) chosen(name string) (*syntax.Document, error) {
 	doc := d.models[name]
 	if doc == nil {
 		if doc = d.blocks[name]; doc == nil {
