@@ -77,6 +77,7 @@ type Result struct {
 	Diagnostics *diag.List
 	Sources     map[string]*source.File
 	Model       string
+	Fingerprint string   // of the checkpoint's canonical tensors; "" without one
 	Examples    []string // the configs of the file's own that it was composed for, where the request has none
 }
 
@@ -148,6 +149,9 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	p := c.compose(doc)
 	if !c.list.HasErrors() {
 		out.Plan = p
+	}
+	if c.recipes != nil {
+		out.Fingerprint = c.fingerprint()
 	}
 	return out, nil
 }

@@ -77,7 +77,7 @@ func (f *facts) compose(ctx context.Context, in *inputs, graph string, variants 
 	}
 	out := &composed{Result: r, registry: in.registry, facts: explain.Facts{Device: "cpu", Config: f.Config}}
 	if in.checkpoint != nil {
-		out.facts.Checkpoint = &explain.Checkpoint{Path: in.checkpoint.Path, Format: in.checkpoint.Format}
+		out.facts.Checkpoint = &explain.Checkpoint{Path: in.checkpoint.Path, Format: in.checkpoint.Format, Fingerprint: r.Fingerprint}
 	}
 	if r.Plan == nil {
 		return out, nil
