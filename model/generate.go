@@ -2,7 +2,9 @@ package model
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/engine"
@@ -48,56 +50,69 @@ func (m *Model) Generate(ctx context.Context, prompt []int32, s Settings, emit f
 	if err := s.Check(); err != nil {
 		return Result{}, err
 	}
-	t, err := m.Tokenizer()
-	if err != nil {
-		return Result{}, err
-	}
 	o := s.GenOptions
 	if o.PrefillStep == 0 {
 		o.PrefillStep = m.step
 	}
-	if !s.IgnoreStops {
-		own, err := m.StopIDs()
+	a := &answer{emit: emit}
+	if m.idsOnly && s.Stop != nil {
+		return Result{}, errors.New("a stop text is looked for in the text, and the model was opened for token ids only")
+	}
+	if !m.idsOnly {
+		l, err := m.words()
 		if err != nil {
 			return Result{}, err
 		}
-		o.StopIDs = append(own, o.StopIDs...)
+		if !s.IgnoreStops {
+			o.StopIDs = slices.Concat(l.Stops.IDs, o.StopIDs)
+		}
+		a.stops = text.NewStopMatcher(text.NewStream(l.Tokenizer, !s.KeepSpecial), nil, s.Stop)
 	}
 	session, err := m.engine.NewSession()
 	if err != nil {
 		return Result{}, err
 	}
 	defer session.Close()
-	a := &answer{stops: text.NewStopMatcher(text.NewStream(t, !s.KeepSpecial), nil, s.Stop), emit: emit}
 	stats, err := session.Generate(ctx, prompt, o, a.token)
-	if err == nil && !a.stopped {
-		err = a.give(a.stops.Flush())
+	if err == nil {
+		err = a.end()
 	}
-	r := Result{Text: a.text.String(), Tokens: a.ids, Stats: stats, Warning: m.tooLong(session.Positions())}
-	_, r.StopText = a.stops.Reason()
+	r := Result{Text: a.text.String(), Tokens: a.ids, StopText: a.stop, Stats: stats, Warning: m.tooLong(session.Positions())}
 	return r, m.placed("cannot-run", err)
 }
 
 // answer turns tokens into the text that is given out.
 type answer struct {
-	stops   *text.StopMatcher
-	emit    func(string) error
-	text    strings.Builder
-	ids     []int32
-	stopped bool
+	stops *text.StopMatcher // nil: ids only
+	emit  func(string) error
+	text  strings.Builder
+	ids   []int32
+	stop  string // that ended it
 }
 
 func (a *answer) token(t engine.Token) error {
 	a.ids = append(a.ids, t.ID)
+	if a.stops == nil {
+		return nil
+	}
 	piece, stopped := a.stops.Add(t.ID)
 	if err := a.give(piece); err != nil {
 		return err
 	}
 	if stopped {
-		a.stopped = true
 		return engine.ErrStop
 	}
 	return nil
+}
+
+// end gives out what was held back, since it could have become a character or a stop text.
+func (a *answer) end() error {
+	if a.stops == nil {
+		return nil
+	}
+	err := a.give(a.stops.Flush())
+	_, a.stop = a.stops.Reason()
+	return err
 }
 
 func (a *answer) give(piece string) error {

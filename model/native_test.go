@@ -98,3 +98,19 @@ func TestOpenFindings(t *testing.T) {
 	require.True(t, ok)
 	require.Equal(t, "- logits: {hed: tokens}", line)
 }
+
+// A folder without a tokenizer is refused before its weights are opened, unless nobody asks for text.
+func TestOpenWithoutTokenizer(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"config.json": `{"model_type": "none"}`, "model.safetensors": "\x02\x00\x00\x00\x00\x00\x00\x00{}", "tokenizer.model": "",
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+	}
+	_, err := Open(context.Background(), Options{Checkpoint: dir})
+	require.ErrorContains(t, err, "there is no tokenizer.json, and tokenizer.model alone is not supported")
+	var found *Findings
+	_, err = Open(context.Background(), Options{Checkpoint: dir, IDsOnly: true})
+	require.ErrorAs(t, err, &found)
+	require.Equal(t, "no-model", found.List[0].Code)
+}

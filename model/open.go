@@ -34,6 +34,9 @@ type Options struct {
 	PrefillStep  int    // prompt tokens per forward; 0: engine.DefaultPrefillStep
 	MemoryBudget int64  // bytes that weights, states and values may take; 0: no limit
 
+	// IDsOnly leaves the tokenizer unread: Generate gives ids without a text and ends at no token of the model's own.
+	IDsOnly bool
+
 	// OnWeights is told the bytes of the opened weights.
 	OnWeights func(done, total int64)
 }
@@ -41,12 +44,13 @@ type Options struct {
 // Model is a checkpoint that answers. Its methods may be called from any goroutine; one text is generated at a time per
 // Session.
 type Model struct {
-	name   string
-	step   int
-	ck     *header.Checkpoint
-	engine *engine.Engine
-	words  func() (*text.Loaded, error)
-	found  *Findings
+	name    string
+	step    int
+	idsOnly bool
+	ck      *header.Checkpoint
+	engine  *engine.Engine
+	words   func() (*text.Loaded, error)
+	found   *Findings
 }
 
 // Open reads the headers, composes the plan and opens the weights. The tokenizer is read meanwhile. What is wrong with a
@@ -66,7 +70,10 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &Model{ck: ck, step: o.PrefillStep, words: readWords(ck)}
+	m := &Model{ck: ck, step: o.PrefillStep, idsOnly: o.IDsOnly}
+	if m.words, err = readWords(ck, o.IDsOnly); err != nil {
+		return nil, err
+	}
 	p, err := m.compose(ctx, reg, o)
 	if err != nil {
 		return nil, err

@@ -12,11 +12,18 @@ import (
 )
 
 // readWords begins to read a checkpoint's tokenizer and chat template, which takes about as long as opening the weights
-// of a small model. The function that it gives waits for them.
-func readWords(ck *header.Checkpoint) func() (*text.Loaded, error) {
+// of a small model. The function that it gives waits for them. That there are none is known at once.
+func readWords(ck *header.Checkpoint, none bool) (func() (*text.Loaded, error), error) {
+	switch {
+	case none:
+		return func() (*text.Loaded, error) { return nil, errors.New("the model was opened for token ids only") }, nil
+	case ck.GGUF == nil && ck.Tokenizer["tokenizer.json"] == "":
+		_, err := text.LoadFolder(folderOf(ck)) // says what is there instead
+		return nil, err
+	}
 	get := sync.OnceValues(func() (*text.Loaded, error) {
 		if ck.GGUF == nil {
-			return text.LoadFolder(filepath.Dir(ck.Config.Path))
+			return text.LoadFolder(folderOf(ck))
 		}
 		g, err := ck.GGUF.Tokenizer()
 		if err != nil {
@@ -29,8 +36,10 @@ func readWords(ck *header.Checkpoint) func() (*text.Loaded, error) {
 		return l, nil
 	})
 	go func() { _, _ = get() }()
-	return get
+	return get, nil
 }
+
+func folderOf(ck *header.Checkpoint) string { return filepath.Dir(ck.Config.Path) }
 
 func fromHeader(g *header.GGUFTokenizer) text.GGUF {
 	out := text.GGUF{

@@ -52,7 +52,7 @@ func (c *benchCmd) Run(ctx context.Context, t terminal) error {
 			return fmt.Errorf("%s is no JSON list of two token ids or more (%v)", c.PromptIDs, err)
 		}
 	}
-	m, err := c.open(ctx, t, c.JSON)
+	m, err := c.open(ctx, t, c.JSON, true)
 	if err != nil {
 		return err
 	}
@@ -80,9 +80,9 @@ func (c *benchCmd) Run(ctx context.Context, t terminal) error {
 	return nil
 }
 
-// settings generate n tokens after the first, whatever they are.
+// settings generate n tokens after the first, whatever they are: the model is opened without its stops.
 func (c *benchCmd) settings(n int) model.Settings {
-	return model.Settings{IgnoreStops: true, GenOptions: engine.GenOptions{MaxTokens: n + 1, PrefillStep: c.PrefillStep}}
+	return model.Settings{GenOptions: engine.GenOptions{MaxTokens: n + 1, PrefillStep: c.PrefillStep}}
 }
 
 func (c *benchCmd) tell(t terminal, r model.Result) error {

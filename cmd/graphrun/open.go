@@ -11,12 +11,12 @@ import (
 )
 
 // open opens the checkpoint, with a bar where that takes a while.
-func (o *opening) open(ctx context.Context, t terminal, quiet bool) (*model.Model, error) {
+func (o *opening) open(ctx context.Context, t terminal, quiet, idsOnly bool) (*model.Model, error) {
 	bar := t.progress("opening", true, quiet)
 	defer bar.end()
 	return model.Open(ctx, model.Options{
 		Checkpoint: o.Checkpoint, Graph: o.Graph, Force: o.Force, Device: o.Device,
-		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), OnWeights: bar.set,
+		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), IDsOnly: idsOnly, OnWeights: bar.set,
 	})
 }
 

@@ -71,7 +71,7 @@ func (c *runCmd) Run(ctx context.Context, t terminal) error {
 	if err != nil {
 		return err
 	}
-	m, err := c.open(ctx, t, c.Quiet)
+	m, err := c.open(ctx, t, c.Quiet, false)
 	if err != nil {
 		return err
 	}
@@ -161,6 +161,9 @@ func readAll(ctx context.Context, r io.Reader) ([]byte, error) {
 func (c *runCmd) form(m *model.Model, prompt string) (string, error) {
 	if c.Raw {
 		return prompt, nil
+	}
+	if _, err := m.Tokenizer(); err != nil {
+		return "", err
 	}
 	template, err := m.Template()
 	switch {
