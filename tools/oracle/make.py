@@ -3,8 +3,9 @@
 
 usage: make.py --out DIR [--checkpoint GGUF] [--models "PATTERN …"] [--force]
 
-What has the stamp of the scripts, versions, processor and BLAS in the manifest is left alone. README.md describes the
-files and keys. `ops`, `sampling` and `smollm2` are cases like the models: a pattern may name them.
+A case whose stamp in the manifest (its description, the scripts that make it, versions, processor, BLAS) is still the
+same is left alone; one whose stamp is another is removed. README.md describes the files and keys. `ops`, `sampling`
+and `smollm2` are cases like the models: a pattern may name them.
 """
 
 import argparse
@@ -22,8 +23,20 @@ from cases import CASES as BASIC, select
 from families import FAMILIES
 
 CASES = BASIC | FAMILIES
-
 EXTRA = ["ops", "sampling", "smollm2"]
+# The scripts whose change makes a case again, by kind.
+SOURCES = {
+    "model": ["checkpoint.py", "expect.py"],
+    "ops": ["ops.py", "checkpoint.py"],
+    "sampling": ["sampling.py", "checkpoint.py"],
+    "smollm2": ["smollm2.py", "convert_gguf.py", "expect.py"],
+}
+
+
+def stamp(name, env):
+    if name in CASES:
+        return store.stamp(env, repr(CASES[name]), SOURCES["model"])
+    return store.stamp(env, name, SOURCES[name])
 
 
 def make_model(name, out):
@@ -103,27 +116,33 @@ def main():
     parser.add_argument("--force", action="store_true", help="make again what is up to date")
     args = parser.parse_args()
 
+    with store.alone(args.out):
+        update(args)
+
+
+def update(args):
     env = store.environment()
-    stamp = store.stamp(env)
+    stamps = {n: stamp(n, env) for n in [*CASES, *EXTRA]}
     manifest_path = args.out / "manifest.json"
-    manifest = store.read_json(manifest_path) or {}
-    if manifest.get("stamp") != stamp:
-        for name in [*CASES, *EXTRA]:  # of other scripts, versions or processor: nobody must read them as current
-            shutil.rmtree(args.out / name, ignore_errors=True)
-        manifest = {"stamp": stamp, "environment": env, "cases": {}}
+    manifest = {"environment": env, "cases": (store.read_json(manifest_path) or {}).get("cases", {})}
     done = manifest["cases"]
+    for name, entry in list(done.items()):
+        if entry.get("stamp") != stamps.get(name):  # nobody must read it as current
+            del done[name]
+            shutil.rmtree(args.out / name, ignore_errors=True)
     wanted = select([*CASES, *EXTRA], args.models.replace(",", " ").split())
     if args.checkpoint is None and "smollm2" in wanted:
         wanted.remove("smollm2")
         print("oracle: no --checkpoint, so smollm2 is left out", file=sys.stderr)
     todo = [n for n in wanted if args.force or n not in done or not (args.out / n).is_dir()]
+    store.write_json(manifest_path, manifest)
     if not todo:
         print(f"oracle: {len(wanted)} cases up to date in {args.out}")
         return
 
     start = time.perf_counter()
     for i, (name, entry, seconds) in enumerate(make_all(todo, args.out, args.checkpoint), 1):
-        done[name] = entry
+        done[name] = entry | {"stamp": stamps[name]}
         store.write_json(manifest_path, manifest)
         print(f"oracle: {i}/{len(todo)} {name} {seconds:.1f} s", flush=True)
     print(f"oracle: {len(todo)} cases made in {time.perf_counter() - start:.1f} s, in {args.out}")

@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import fcntl
 import hashlib
 import json
 import os
@@ -11,7 +12,7 @@ import shutil
 import subprocess
 from importlib import metadata
 
-SOURCES = sorted(pathlib.Path(__file__).parent.glob("*.py"))
+HERE = pathlib.Path(__file__).parent
 
 
 def cpu():
@@ -58,12 +59,21 @@ def environment():
     }
 
 
-def stamp(env, *files):
-    """One digest over the scripts, the environment and further input files."""
-    h = hashlib.sha256(json.dumps(env, sort_keys=True).encode())
-    for path in [*SOURCES, *files]:
-        h.update(hashlib.sha256(pathlib.Path(path).read_bytes()).digest())
+def stamp(env, description, sources):
+    """One digest over the environment, what is asked for, and the scripts that answer."""
+    h = hashlib.sha256(json.dumps([env, description], sort_keys=True).encode())
+    for name in sorted({"store.py", *sources}):
+        h.update(hashlib.sha256((HERE / name).read_bytes()).digest())
     return h.hexdigest()[:32]
+
+
+@contextlib.contextmanager
+def alone(path):
+    """Waits until no other run holds the folder: they share a manifest."""
+    path.mkdir(parents=True, exist_ok=True)
+    with open(path / ".lock", "w") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 def write_json(path, value):
