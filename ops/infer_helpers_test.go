@@ -59,7 +59,7 @@ func runInfer(t *testing.T, cases []inferCase) {
 }
 
 // inferOf makes what the composer would.
-func inferOf(t *testing.T, op *registry.Operator, in []any, args plan.Args, state *plan.State) *registry.Infer {
+func inferOf(t testing.TB, op *registry.Operator, in []any, args plan.Args, state *plan.State) *registry.Infer {
 	t.Helper()
 	inputs := make([]registry.Arg, 0, len(op.Inputs))
 	for _, x := range in {
@@ -94,7 +94,7 @@ func withDefaults(params []registry.Param, args plan.Args) plan.Args {
 	return out
 }
 
-func argOf(t *testing.T, x any) registry.Arg {
+func argOf(t testing.TB, x any) registry.Arg {
 	t.Helper()
 	switch x := x.(type) {
 	case string:
@@ -109,7 +109,7 @@ func argOf(t *testing.T, x any) registry.Arg {
 	return registry.Arg{Given: true, Scalar: &v}
 }
 
-func typeOf(t *testing.T, text string) plan.Type {
+func typeOf(t testing.TB, text string) plan.Type {
 	t.Helper()
 	name, rest, ok := strings.Cut(strings.TrimSuffix(text, "]"), "[")
 	require.True(t, ok, "type %q", text)

@@ -19,7 +19,7 @@ import (
 
 // rig is a thread with a stream, and what an engine would give to constructors and forwards.
 type rig struct {
-	t     *testing.T
+	t     testing.TB
 	scope *mlx.Scope // of constructors and of the test
 	kept  []mlx.Array
 	memo  map[any]any
@@ -27,7 +27,7 @@ type rig struct {
 	call  *registry.Call
 }
 
-func newRig(t *testing.T) *rig {
+func newRig(t testing.TB) *rig {
 	t.Helper()
 	runtime.LockOSThread()
 	stream, err := mlx.DefaultStream(mlx.DeviceCPU)
@@ -156,7 +156,7 @@ func (r *rig) filled(d dtype.Dtype, seed int, size ...int) mlx.Array {
 }
 
 // same compares bits.
-func same(t *testing.T, want, got mlx.Array, note ...any) {
+func same(t testing.TB, want, got mlx.Array, note ...any) {
 	t.Helper()
 	require.Equal(t, want.Dtype(), got.Dtype(), note...)
 	require.Equal(t, want.Shape(), got.Shape(), note...)
@@ -190,7 +190,7 @@ func numberAt(d dtype.Dtype, b []byte, i int) float64 {
 	return math.NaN()
 }
 
-func numbersOf(t *testing.T, a mlx.Array) []float32 {
+func numbersOf(t testing.TB, a mlx.Array) []float32 {
 	t.Helper()
 	f, err := a.Float32s()
 	require.NoError(t, err)
