@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -25,12 +26,19 @@ type goFile struct {
 	imports []string // of this module, without its path
 }
 
-// sources parses every Go file of the repository but tests, whatever it is built for.
+var set = token.NewFileSet()
+
+// sources gives every Go file of the repository but tests, whatever it is built for.
 func sources(t *testing.T) ([]goFile, *token.FileSet) {
 	t.Helper()
-	set := token.NewFileSet()
-	var out []goFile
-	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+	files, err := parseAll()
+	require.NoError(t, err)
+	require.NotEmpty(t, files)
+	return files, set
+}
+
+var parseAll = sync.OnceValues(func() (out []goFile, err error) {
+	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -61,7 +69,5 @@ func sources(t *testing.T) ([]goFile, *token.FileSet) {
 		out = append(out, file)
 		return nil
 	})
-	require.NoError(t, err)
-	require.NotEmpty(t, out)
-	return out, set
-}
+	return out, err
+})
