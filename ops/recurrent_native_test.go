@@ -30,6 +30,11 @@ func heldArray(d dtype.Dtype, dims shape.Shape) *plan.State {
 // session makes a call of the operator on whole inputs, in the signature's order.
 func (r *rig) session(name string, decl *plan.State, given plan.Args, inputs ...mlx.Array) *session {
 	r.t.Helper()
+	return r.sessionOn("cpu", name, decl, given, inputs...)
+}
+
+func (r *rig) sessionOn(device, name string, decl *plan.State, given plan.Args, inputs ...mlx.Array) *session {
+	r.t.Helper()
 	reg, err := Default()
 	require.NoError(r.t, err)
 	s := &session{r: r, op: reg.Operator(name), inputs: inputs}
@@ -45,7 +50,7 @@ func (r *rig) session(name string, decl *plan.State, given plan.Args, inputs ...
 	r.ends = append(r.ends, value.Free)
 	s.state = value.(registry.ArrayValue)
 	r.call.States = []registry.StateValue{value}
-	s.run = r.build(s.op, inf.Inputs, inf.Args, types, "cpu")
+	s.run = r.build(s.op, inf.Inputs, inf.Args, types, device)
 	return s
 }
 
@@ -155,6 +160,31 @@ func TestStepsAreAChunk(t *testing.T) {
 			steps.state.Reset()
 			same(t, along(r.scope, want, 1, 0, 2), steps.tokens(0, 2), "after a reset")
 		})
+	}
+}
+
+// TestCompiledSteps holds what a GPU runs, steps compiled for their shapes, to the calls one by one; both on the CPU here.
+func TestCompiledSteps(t *testing.T) {
+	r := newRig(t)
+	x := func(seed int, size ...int) mlx.Array {
+		return r.scope.Multiply(r.filled(dtype.Bfloat16, seed, size...), r.floats(dtype.Bfloat16, []int{1}, 0.1))
+	}
+	for _, c := range []struct {
+		op    string
+		state shape.Shape
+		args  plan.Args
+		in    []mlx.Array
+	}{
+		{"gated_delta_update", shape.Of(1, 2, 8, 8), nil, []mlx.Array{x(1, 1, 4, 2, 8), x(2, 1, 4, 2, 8), x(3, 1, 4, 2, 8), x(4, 1, 4, 2), x(5, 1, 4, 2)}},
+		{"gated_delta_update", shape.Of(1, 2, 8, 8), nil, []mlx.Array{x(1, 1, 4, 2, 8), x(2, 1, 4, 2, 8), x(3, 1, 4, 2, 8), x(4, 1, 4, 2, 8), x(5, 1, 4, 2)}},
+		{"wkv7", shape.Of(1, 2, 8, 8), nil, []mlx.Array{x(1, 1, 4, 2, 8), x(2, 1, 4, 2, 8), x(3, 1, 4, 2, 8), x(4, 1, 4, 2, 8), x(5, 1, 4, 2, 8), x(6, 1, 4, 2, 8)}},
+		{"ssm_update", shape.Of(1, 4, 8, 8), args("limit", []float64{0.001, 100}),
+			[]mlx.Array{x(1, 1, 4, 4, 8), x(2, 1, 4, 2, 8), x(3, 1, 4, 2, 8), x(4, 1, 4, 4), x(5, 4), x(6, 4), x(7, 4)}},
+	} {
+		plain := r.session(c.op, heldArray(dtype.Float32, c.state), c.args, c.in...)
+		fused := r.sessionOn("gpu", c.op, heldArray(dtype.Float32, c.state), c.args, c.in...)
+		same(t, plain.tokens(0, 3), fused.tokens(0, 3), c.op)
+		same(t, plain.tokens(3, 4), fused.tokens(3, 4), c.op)
 	}
 }
 
