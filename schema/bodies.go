@@ -33,7 +33,7 @@ func (b *builder) bodies() {
 		PropertyNames:        &Schema{Pattern: results, Not: words(reservedNames)},
 		AdditionalProperties: &Schema{If: &Schema{Type: Types{"object"}}, Then: ref("call"), Else: described("name", "The name of a value: an alias.")},
 	})
-	b.define("name", &Schema{Type: Types{"string"}})
+	b.define("name", &Schema{Type: Types{"string"}, Place: Name})
 	b.call()
 }
 
@@ -41,14 +41,14 @@ func (b *builder) bodies() {
 func (b *builder) portKey(kind, name string) *Schema {
 	switch name {
 	case "at":
-		return text("The path below the prefix, where it is not the port's name: `at: 'altup_projections.{j}'`.")
+		return text("The path below the prefix, where it is not the port's name: `at: 'altup_projections.{j}'`.").at(Template)
 	case "bias":
 		return expression("Whether the checkpoint has a bias beside the weight.", "bool")
 	case "count":
 		what := map[string]string{"experts": "How many experts there are.", "multi_linear": "How many heads there are."}[kind]
 		return expression(what, "int")
 	case "tied":
-		return text("The path, from the root, of the embedding whose matrix is this one: `tied: model.embed_tokens`.")
+		return text("The path, from the root, of the embedding whose matrix is this one: `tied: model.embed_tokens`.").at(Template)
 	case "when_tied":
 		return expression("Whether the matrix is the embedding's (true where only `tied` is said).", "bool")
 	case "activation":

@@ -22,18 +22,18 @@ func reserved() Properties {
 // call defines calls: an anonymous body where there are nodes, else what the operator or shipped block that is named
 // takes. What calls a port of the body or a block of the user's is open.
 func (b *builder) call() {
-	b.define("call.at", text("The path prefix of what the call declares, below the caller's: `at: 'model.layers.{i}'`."))
+	b.define("call.at", text("The path prefix of what the call declares, below the caller's: `at: 'model.layers.{i}'`.").at(Template))
 	b.define("call.when", expression("Where false the node is not there.", "bool"))
 	b.define("call.unless", expression("Where true the node is not there.", "bool"))
 	b.define("call.doc", text("What the line does."))
 	repeat := declared("Runs the call for each index: {i: count} or {i: [first, stop]}. The results are carried from one index to the next.",
-		&Schema{Type: Types{"integer", "string", "array"}, Items: typed("int"), MinItems: 2, MaxItems: 2})
+		&Schema{Type: Types{"integer", "string", "array"}, Items: typed("int"), MinItems: 2, MaxItems: 2, Place: Expression})
 	repeat.MinProperties, repeat.MaxProperties = 1, 1
 	b.define("call.repeat", repeat)
 	b.define("call.collect", declared("Also gives the list of a result after each index: {taps: h}.", ref("name")))
 	b.define("call.state", &Schema{Description: stateDoc,
-		Type: Types{"string", "object", "null"}, AdditionalProperties: ref("name")})
-	b.define("input", &Schema{Description: "A name in scope (a value, weight, number or state), or a number.", Type: Types{"string", "number", "boolean"}})
+		Type: Types{"string", "object", "null"}, AdditionalProperties: &Schema{Type: Types{"string"}, Place: Template}, Place: Name})
+	b.define("input", &Schema{Description: "A name in scope (a value, weight, number or state), or a number.", Type: Types{"string", "number", "boolean"}, Place: Name})
 
 	anonymous := closed("An anonymous block: it sees the names around it.", append(append(reserved(), letKey()), bodyKeys()...)...).require("nodes")
 	b.define("anonymous", anonymous)
@@ -104,7 +104,7 @@ func input(e reference.Entry) *Schema {
 	if !variadic {
 		s.MaxItems = max(len(e.Inputs), 1)
 	}
-	return s.or("array", "string", "number", "boolean", "null")
+	return s.or("array", "string", "number", "boolean", "null").at(Name)
 }
 
 func namedInput(in reference.Item) *Schema {
@@ -112,7 +112,7 @@ func namedInput(in reference.Item) *Schema {
 	if in.Optional {
 		kind += ", optional"
 	}
-	return &Schema{Description: fmt.Sprintf("%s (%s)", sentence(in.Doc), kind), Type: Types{"string", "number", "boolean", "null"}}
+	return &Schema{Description: fmt.Sprintf("%s (%s)", sentence(in.Doc), kind), Type: Types{"string", "number", "boolean", "null"}, Place: Name}
 }
 
 func paramKeys(params []reference.Item) Properties {

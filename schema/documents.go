@@ -3,7 +3,7 @@ package schema
 // model is a file of kind model.
 func (b *builder) model() *Schema {
 	keys := append(documented("model"),
-		key("extends", text("Another model whose keys this one takes over: lets by name, other keys whole.")),
+		key("extends", text("Another model whose keys this one takes over: lets by name, other keys whole.").at(ModelName)),
 		key("recognises", expression("Whether this model is meant, asked of a checkpoint's config: `config.string('model_type') == 'llama'`. "+
 			"Exactly one shipped model may say true.", "bool")),
 		key("params", described("params", "Settings of the model, each with a default, that a variant's `set` gives.")),
@@ -58,7 +58,7 @@ func (b *builder) common() {
 	b.define("params", params)
 	b.define("let", declared("`name: expression`, in order.", ref("expression")))
 	b.define("expression", &Schema{Description: "A number, a boolean, a list or map of expressions, or text that is an expression (CEL).",
-		Type: Types{"string", "number", "boolean", "array", "object"}})
+		Type: Types{"string", "number", "boolean", "array", "object"}, Place: Expression})
 	b.define("inputs", declared("`name: [dims]`, or {shape, dtype, optional}.", array("an input")))
 	b.define("outputs", declared("`name: [dims]`, or {shape, dtype, optional}.", array("a result")))
 	b.define("dims", &Schema{Description: "Lengths: numbers, expressions, linear forms of B (sequences), T (new tokens) and S (all positions); '...' stands once for any axes.",
@@ -76,7 +76,7 @@ func (b *builder) common() {
 			key("tensors", text("Path of a JSON file, name to {dtype, shape}, as `graphrun weights --json` writes it. None: each weight is as the graph needs it.")),
 			key("device", deviceFacts()), key("checkpoint", checkpointFacts()), key("request", requestFacts())).require("config").or("string")))
 	b.define("pattern", &Schema{Description: "A pattern of paths, or a list of them: `*` is any text within one segment, `**` any number of segments, `{e}` one segment captured, `{a,b}` alternatives.",
-		Type: Types{"string", "array"}, Items: &Schema{Type: Types{"string"}}})
+		Type: Types{"string", "array"}, Items: &Schema{Type: Types{"string"}, Place: Pattern}, Place: Pattern})
 	b.define("view", list("Steps over the checkpoint's names.", b.viewStep()))
 	b.bodies()
 }

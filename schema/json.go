@@ -45,7 +45,23 @@ type Schema struct {
 	Examples []any `json:"examples,omitempty"`
 
 	Defs Properties `json:"$defs,omitempty"`
+
+	// Place is what text means here, for editors that know names; it is no part of the document.
+	Place Place `json:"-"`
 }
+
+// Place is what text means where it stands.
+type Place uint8
+
+const (
+	Plain      Place = iota // a word, a name that is chosen here, or free text
+	Expression              // CEL
+	Template                // text with {expressions}
+	Name                    // of a value, weight, state or number in scope
+	Pattern                 // of paths
+	ClassName               // of the registry, or of `classes`
+	ModelName
+)
 
 // Types are what a value may be; one is written without brackets.
 type Types []string

@@ -40,6 +40,18 @@ var paramTypes = []struct{ name, doc string }{
 
 // typed is what a value of a type is written as.
 func typed(typ string) *Schema {
+	s := accepted(typ)
+	switch typ {
+	case "dtype":
+	case "string":
+		s.Place = Template
+	default:
+		s.Place = Expression
+	}
+	return s
+}
+
+func accepted(typ string) *Schema {
 	switch typ {
 	case "int":
 		return &Schema{Type: Types{"integer", "string"}}
@@ -100,6 +112,15 @@ func words(list []string) *Schema {
 }
 
 // The small vocabulary that the rest is written in.
+
+// at says what text means there, also in a list.
+func (s *Schema) at(p Place) *Schema {
+	s.Place = p
+	if s.Items != nil && s.Items.Ref == "" {
+		s.Items.Place = p
+	}
+	return s
+}
 
 func text(doc string) *Schema {
 	return &Schema{Description: doc, Type: Types{"string"}}

@@ -8,7 +8,7 @@ import (
 // variant is a file of kind variant.
 func (b *builder) variant() *Schema {
 	keys := append(documented("variant"),
-		key("of", textOrList("The model, models, or '*' that this is a variant of; models that extend them count.")),
+		key("of", textOrList("The model, models, or '*' that this is a variant of; models that extend them count.").at(ModelName)),
 		key("default", truth("Whether it is taken without being asked for, whenever `requires` holds (unless --exact).")),
 		key("requires", expression("Where false the variant is not for this machine, checkpoint or request: `device.kind == 'gpu'`.", "bool")),
 		key("entries", textOrList("The entries that it is for; none: all.")),
@@ -27,7 +27,7 @@ func (b *builder) variant() *Schema {
 func (b *builder) setLine() *Schema {
 	return &Schema{Description: "Parameters by name.", Type: Types{"object"},
 		Properties:           Properties{key("at", described("pattern", "The paths of the blocks."))},
-		AdditionalProperties: &Schema{Type: Types{"string", "number", "boolean", "array", "object"}}}
+		AdditionalProperties: ref("expression")}
 }
 
 func (b *builder) bindLine() *Schema {
@@ -83,6 +83,7 @@ func (b *builder) classes() {
 		params.Required = required(c.Params)
 		one.Properties = append(one.Properties, key(c.Name, params.or("null")))
 	}
+	one.Place = ClassName
 	one.If = &Schema{Type: Types{"string"}}
 	one.Then = &Schema{AnyOf: []*Schema{words(names), {Pattern: pathName}}} // the words are suggestions
 	one.Else = when("class", closed("A class and what stands in for it.",
@@ -106,7 +107,7 @@ func (b *builder) rules() *Schema {
 		key("each", expression("A list; the rule is asked for each member: `plan.ports`.", "strings")),
 		key("as", &Schema{Description: "The member's name in the expressions.", Type: Types{"string"}, Pattern: identifier}),
 		key("assert", expression("What must hold.", "bool")),
-		key("message", text("What is said where it does not, with {expressions}.")),
+		key("message", text("What is said where it does not, with {expressions}.").at(Template)),
 	).require("name", "assert")
 	rule.If, rule.Then = &Schema{AnyOf: []*Schema{{Required: []string{"each"}}, {Required: []string{"as"}}}}, &Schema{Required: []string{"each", "as"}}
 	keys := append(documented("rules"),

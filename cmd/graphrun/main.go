@@ -36,6 +36,7 @@ type commands struct {
 	Ops      opsCmd      `cmd:"" help:"List the operators."`
 	Classes  classesCmd  `cmd:"" help:"List the classes."`
 	Doc      docCmd      `cmd:"" help:"Explain an operator, a class, a state, a kind of port, a block or a model."`
+	Lsp      lspCmd      `cmd:"" help:"Serve an editor: findings, hovering, completion, definitions, formatting."`
 	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`
 	Version  versionCmd  `cmd:"" help:"Show the version."`

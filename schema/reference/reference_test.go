@@ -65,7 +65,7 @@ func TestSignature(t *testing.T) {
 		State: registry.RequiredState,
 	})
 	require.Equal(t, "turn(x, offset, weight?, more…; dims, base = 0.5, axis?, order = any) -> y", operator.Signature())
-	require.Equal(t, []string{"- y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: kv, dims}"}, operator.Example)
+	require.Equal(t, []string{"- y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: own, dims}"}, operator.Example)
 	var b strings.Builder
 	require.NoError(t, operator.Fprint(&b, 60))
 	require.Equal(t, `operator turn(x, offset, weight?, more…; dims, base = 0.5, axis?, order = any) -> y
@@ -87,7 +87,7 @@ state
   The call names a state: `+"`state: kv`"+`.
 
 example
-  - y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: kv, dims}
+  - y: {turn: [x, more, y], offset: kv, weight: norm.weight, state: own, dims}
 `, b.String())
 
 	class := reference.OfClass(&registry.Class{Name: "fast", Doc: "Fast.", Kinds: []string{"linear", "head"}, MaxRows: 16, Numerics: "near",

@@ -78,9 +78,14 @@ func (e Entry) call() string {
 		switch {
 		case in.Variadic:
 			first = append(first, in.Name, "y")
-		case in.Type == "weight" && !weight:
+		case in.Type == "weight" && in.Optional && weight:
+		case in.Type == "weight":
 			weight = true
-			rest = append(rest, in.Name+": norm."+in.Name)
+			if in.Name == "weight" || in.Name == "bias" {
+				rest = append(rest, in.Name+": norm."+in.Name)
+			} else {
+				rest = append(rest, in.Name)
+			}
 		case in.Optional:
 		case in.Type == "state" && len(first) > 0:
 			rest = append(rest, in.Name+": kv")
@@ -99,7 +104,7 @@ func (e Entry) call() string {
 		b.WriteString("[" + strings.Join(first, ", ") + "]")
 	}
 	if e.State == "optional" || e.State == "required" {
-		rest = append(rest, "state: kv")
+		rest = append(rest, "state: "+e.stateName())
 	}
 	for _, p := range e.Params {
 		switch {
@@ -115,6 +120,16 @@ func (e Entry) call() string {
 		b.WriteString(", " + r)
 	}
 	return b.String() + "}"
+}
+
+// stateName is what an example calls its state: a cache where there are keys, else what it may be.
+func (e Entry) stateName() string {
+	for _, in := range e.Inputs {
+		if in.Name == "k" && e.State == "optional" || in.Name == "cache" {
+			return "kv"
+		}
+	}
+	return "own"
 }
 
 // items describes parameters.
