@@ -263,6 +263,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 		}
 		return plan.Type{}, nil
 	}
+	inf.Least = func(symbol string) int { lo, _ := bounds(x.answers, symbol); return lo }
 	inf.Fresh = func(s *plan.State) shape.Dim { return shape.Sym("len(" + s.Path + ")") }
 	types, err := op.Infer(inf)
 	if err != nil {
