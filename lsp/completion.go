@@ -6,6 +6,7 @@ import (
 
 	protocol "github.com/tliron/glsp/protocol_3_16"
 
+	"github.com/graphrun/graphrun/lsp/cursor"
 	"github.com/graphrun/graphrun/port"
 	"github.com/graphrun/graphrun/schema"
 	"github.com/graphrun/graphrun/schema/reference"
@@ -19,9 +20,9 @@ type choice struct {
 }
 
 // complete lists what may be written at a place that is being typed.
-func (w *world) complete(p *place) []choice {
+func (w *world) complete(p *cursor.Place) []choice {
 	c := &completer{w: w, p: p, seen: map[string]bool{}}
-	if p.isKey {
+	if p.IsKey {
 		c.keys()
 	} else {
 		c.values()
@@ -37,13 +38,13 @@ func (w *world) complete(p *place) []choice {
 
 type completer struct {
 	w    *world
-	p    *place
+	p    *cursor.Place
 	seen map[string]bool
 	out  []choice
 }
 
 func (c *completer) add(x choice) {
-	if x.label == "" || c.seen[x.label] || strings.Contains(x.label, mark) {
+	if x.label == "" || c.seen[x.label] || strings.Contains(x.label, cursor.Mark) {
 		return
 	}
 	c.seen[x.label] = true
@@ -53,37 +54,37 @@ func (c *completer) add(x choice) {
 // keys are those of the place's schemas, but in a call what may be called, or what the callee takes.
 func (c *completer) keys() {
 	p := c.p
-	holder := p.step().node
+	holder := p.Chain[len(p.Chain)-1].Node
 	for i := 0; i < len(holder.Content); i += 2 {
-		if holder.Content[i] != p.scalar {
+		if holder.Content[i] != p.Scalar {
 			c.seen[holder.Content[i].Value] = true
 		}
 	}
-	call, at := p.call()
-	inCall := call != nil && at == len(p.chain)-1
-	first := inCall && len(call.Content) > 0 && call.Content[0] == p.scalar
+	call, at := p.Call()
+	inCall := call != nil && at == len(p.Chain)-1
+	first := inCall && len(call.Content) > 0 && call.Content[0] == p.Scalar
 	if first {
 		c.callees()
 	}
 	if inCall && !first {
-		c.arguments(callee(call))
+		c.arguments(cursor.Callee(call))
 	}
-	if len(p.chain) >= 3 && isNodes(p.chain[len(p.chain)-3]) { // the results of a line
-		for _, n := range p.scope() {
-			if n.kind == aValue || n.kind == anInput {
+	if len(p.Chain) >= 3 && cursor.IsNodes(p.Chain[len(p.Chain)-3]) { // the results of a line
+		for _, n := range p.Scope() {
+			if n.Kind == cursor.Value || n.Kind == cursor.Input {
 				c.name(n, 0)
 			}
 		}
 		return
 	}
-	schemas := c.w.schema.At(p.root, p.steps())
-	if inCall && !first && c.w.schema.Defs.Get("anonymous").Properties.Get(callee(call)) != nil { // a body that has no nodes yet
+	schemas := c.w.schema.At(p.Root, p.Steps())
+	if inCall && !first && c.w.schema.Defs.Get("anonymous").Properties.Get(cursor.Callee(call)) != nil { // a body that has no nodes yet
 		schemas = append(schemas, c.w.schema.Defs.Get("anonymous"))
 	}
 	for _, s := range schemas {
 		for _, k := range s.Properties {
 			group := 3
-			if e, ok := c.w.callee(p.file, k.Name); inCall && ok && (e.entry.Kind == reference.Operator || e.entry.Kind == reference.Block) {
+			if e, ok := c.w.callee(p.File, k.Name); inCall && ok && (e.entry.Kind == reference.Operator || e.entry.Kind == reference.Block) {
 				if !first {
 					continue
 				}
@@ -96,12 +97,12 @@ func (c *completer) keys() {
 
 // callees are ports in scope, blocks around the file, and then the schema's: shipped blocks and operators.
 func (c *completer) callees() {
-	for _, n := range c.p.scope() {
-		if n.kind == aPort {
-			c.add(choice{label: n.text, detail: "port " + portKind(n.value(c.p.root)), doc: n.markdown(), kind: protocol.CompletionItemKindField, group: 0})
+	for _, n := range c.p.Scope() {
+		if n.Kind == cursor.Port {
+			c.add(choice{label: n.Text, detail: "port " + cursor.PortKind(n.Value(c.p.Root)), doc: n.Markdown(), kind: protocol.CompletionItemKindField, group: 0})
 		}
 	}
-	for _, f := range c.w.beside(c.p.file, reference.Block) {
+	for _, f := range c.w.beside(c.p.File, reference.Block) {
 		c.entry(f.entry, 1)
 	}
 	for _, kind := range []reference.Kind{reference.Block, reference.Operator} {
@@ -119,13 +120,13 @@ func (c *completer) entry(e reference.Entry, group int) {
 
 // arguments are a callee's inputs and parameters.
 func (c *completer) arguments(callee string) {
-	if n := lookup(c.p.scope(), callee, aPort); n != nil {
-		if k := port.Kinds[portKind(n.value(c.p.root))]; k != nil && k.Transposed {
+	if n := cursor.Lookup(c.p.Scope(), callee, cursor.Port); n != nil {
+		if k := port.Kinds[cursor.PortKind(n.Value(c.p.Root))]; k != nil && k.Transposed {
 			c.add(choice{label: "transposed", doc: "false multiplies by the matrices as they lie.", kind: protocol.CompletionItemKindProperty})
 		}
 		return
 	}
-	f, ok := c.w.callee(c.p.file, callee)
+	f, ok := c.w.callee(c.p.File, callee)
 	if !ok {
 		return
 	}
@@ -143,25 +144,25 @@ func (c *completer) arguments(callee string) {
 func (c *completer) values() {
 	p := c.p
 	places := c.w.places(p)
-	if call, at := p.call(); call != nil && at == len(p.chain)-1 && p.chain[at].key.Value != callee(call) && child(call, "nodes") == nil {
-		c.argument(callee(call), p.chain[at].key.Value, places)
+	if call, at := p.Call(); call != nil && at == len(p.Chain)-1 && p.Chain[at].Key.Value != cursor.Callee(call) && cursor.Child(call, "nodes") == nil {
+		c.argument(cursor.Callee(call), p.Chain[at].Key.Value, places)
 	}
 	expression := places[schema.Expression]
 	if places[schema.Template] {
-		expression = expression || strings.LastIndexByte(p.before, '{') > strings.LastIndexByte(p.before, '}')
+		expression = expression || strings.LastIndexByte(p.Before, '{') > strings.LastIndexByte(p.Before, '}')
 	}
 	switch {
 	case expression:
 		c.expression()
 	case places[schema.Name]:
-		for _, n := range p.scope() {
-			if n.kind != aPort && n.kind != aClass {
+		for _, n := range p.Scope() {
+			if n.Kind != cursor.Port && n.Kind != cursor.Class {
 				c.name(n, 0)
 			}
 		}
 	case places[schema.ClassName]:
-		for _, n := range p.scope() {
-			if n.kind == aClass {
+		for _, n := range p.Scope() {
+			if n.Kind == cursor.Class {
 				c.name(n, 0)
 			}
 		}
@@ -169,24 +170,24 @@ func (c *completer) values() {
 			c.entry(e, 1)
 		}
 	case places[schema.ModelName]:
-		for _, f := range c.w.beside(p.file, reference.Model) {
+		for _, f := range c.w.beside(p.File, reference.Model) {
 			c.entry(f.entry, 0)
 		}
 		for _, e := range c.w.library.Of(reference.Model) {
 			c.entry(e, 1)
 		}
 	}
-	if _, isAlias := p.alias(); isAlias {
-		for _, n := range p.scope() {
-			if n.kind == aValue || n.kind == anInput || n.kind == aWeight {
+	if p.IsAlias() {
+		for _, n := range p.Scope() {
+			if n.Kind == cursor.Value || n.Kind == cursor.Input || n.Kind == cursor.Weight {
 				c.name(n, 0)
 			}
 		}
 	}
-	if p.before != "" {
+	if p.Before != "" {
 		return // a word inside of an expression is no word of a list
 	}
-	for _, s := range c.w.schema.At(p.root, stepsOf(p.chain)) {
+	for _, s := range c.w.schema.At(p.Root, p.Way()) {
 		for _, v := range append(append([]any(nil), s.Enum...), s.Const) {
 			if text, ok := v.(string); ok {
 				c.word(text)
@@ -204,7 +205,7 @@ func (c *completer) values() {
 // word is one of a fixed list; where it names an operator or class its documentation comes along.
 func (c *completer) word(text string) {
 	doc, group := c.w.hoverNamed(text, reference.Class, reference.Port), 1
-	if c.p.activation() {
+	if c.p.InActivation() {
 		doc = c.w.hoverNamed(text, reference.Operator)
 		if !strings.Contains(doc, "ctivation: ") { // what is made to be one comes first
 			group = 2
@@ -215,7 +216,7 @@ func (c *completer) word(text string) {
 
 // argument narrows names by what the callee takes: states alone where it wants one.
 func (c *completer) argument(callee, key string, places map[schema.Place]bool) {
-	f, ok := c.w.callee(c.p.file, callee)
+	f, ok := c.w.callee(c.p.File, callee)
 	if !ok {
 		return
 	}
@@ -226,8 +227,8 @@ func (c *completer) argument(callee, key string, places map[schema.Place]bool) {
 		places[schema.Name] = true
 		if in.Type == "state" {
 			delete(places, schema.Name)
-			for _, n := range c.p.scope() {
-				if n.kind == aState {
+			for _, n := range c.p.Scope() {
+				if n.Kind == cursor.State {
 					c.name(n, 0)
 				}
 			}
@@ -240,35 +241,35 @@ func (c *completer) argument(callee, key string, places map[schema.Place]bool) {
 	}
 }
 
-func (c *completer) name(n name, group int) {
-	kind := map[nameKind]protocol.CompletionItemKind{aValue: protocol.CompletionItemKindVariable, anInput: protocol.CompletionItemKindVariable,
-		aWeight: protocol.CompletionItemKindField, aState: protocol.CompletionItemKindField, aPort: protocol.CompletionItemKindField}[n.kind]
+func (c *completer) name(n cursor.Name, group int) {
+	kind := map[cursor.Kind]protocol.CompletionItemKind{cursor.Value: protocol.CompletionItemKindVariable, cursor.Input: protocol.CompletionItemKindVariable,
+		cursor.Weight: protocol.CompletionItemKindField, cursor.State: protocol.CompletionItemKindField, cursor.Port: protocol.CompletionItemKindField}[n.Kind]
 	if kind == 0 {
 		kind = protocol.CompletionItemKindConstant
 	}
-	c.add(choice{label: n.text, detail: string(n.kind), doc: n.markdown(), kind: kind, group: group})
+	c.add(choice{label: n.Text, detail: string(n.Kind), doc: n.Markdown(), kind: kind, group: group})
 }
 
 // expression offers numbers and values in scope and the functions and facts, or behind a dot its members.
 func (c *completer) expression() {
 	p := c.p
-	word := p.word
+	word := p.Word
 	if i := strings.LastIndex(word, "."); i >= 0 {
-		_, owner := p.segment(p.at.EndCol)
-		for _, f := range p.members(owner) {
-			c.add(choice{label: word[:i+1] + f.name, detail: f.signature, doc: f.doc, kind: protocol.CompletionItemKindMethod})
+		_, owner := p.Segment(p.Range.EndCol)
+		for _, f := range p.Members(owner) {
+			c.add(choice{label: word[:i+1] + f.Name, detail: f.Signature, doc: f.Doc, kind: protocol.CompletionItemKindMethod})
 		}
 		return
 	}
-	for _, n := range p.scope() {
-		switch n.kind {
-		case aLet, aParameter, anIndex, aDim, aMember:
+	for _, n := range p.Scope() {
+		switch n.Kind {
+		case cursor.Let, cursor.Parameter, cursor.Index, cursor.Dim, cursor.Member:
 			c.name(n, 0)
-		case aValue, anInput:
+		case cursor.Value, cursor.Input:
 			c.name(n, 1)
 		}
 	}
-	for _, f := range p.roots() {
-		c.add(choice{label: f.name, detail: f.signature, doc: f.doc, kind: protocol.CompletionItemKindFunction, group: 2})
+	for _, f := range p.Words("") {
+		c.add(choice{label: f.Name, detail: f.Signature, doc: f.Doc, kind: protocol.CompletionItemKindFunction, group: 2})
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/lsp/cursor"
 	"github.com/graphrun/graphrun/schema/reference"
 	"github.com/graphrun/graphrun/weights/header"
 )
@@ -49,12 +50,12 @@ func (s *server) besides(ctx context.Context, request compose.Request, file *sou
 	})
 	var ignored []string
 	switch {
-	case isKind(file.Root, "variant"):
+	case cursor.IsKind(file.Root, "variant"):
 		request.Variants = []string{path}
 		if len(own) == 0 {
-			own, ignored = s.examplesOf(modelsOf(child(file.Root, "of")), 0), []string{"variant-requires", "class-device"}
+			own, ignored = s.examplesOf(modelsOf(cursor.Child(file.Root, "of")), 0), []string{"variant-requires", "class-device"}
 		}
-	case isKind(file.Root, "rules"):
+	case cursor.IsKind(file.Root, "rules"):
 		request.Rules = []string{path}
 		if len(own) == 0 {
 			own, ignored = s.examplesOf(nil, 1), []string{"rule"}
@@ -125,13 +126,13 @@ func (s *server) examplesOf(names []string, most int) []*header.Config {
 
 // configs reads a file's examples; what cannot be read is the composer's to tell.
 func (s *server) configs(root *yaml.Node, read func(name string) (*header.Config, error)) []*header.Config {
-	examples := child(root, "examples")
+	examples := cursor.Child(root, "examples")
 	if examples == nil || examples.Kind != yaml.SequenceNode {
 		return nil
 	}
 	var out []*header.Config
 	for _, n := range examples.Content {
-		if c := child(n, "config"); c != nil {
+		if c := cursor.Child(n, "config"); c != nil {
 			n = c
 		}
 		if n.Kind != yaml.ScalarNode {

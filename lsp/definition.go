@@ -7,65 +7,66 @@ import (
 
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/lsp/cursor"
 	"github.com/graphrun/graphrun/schema"
 	"github.com/graphrun/graphrun/schema/reference"
 )
 
 // definition is where what stands at a place comes from: the line that gives a name, its declaration, or a file. ok is
 // false where nothing is known.
-func (w *world) definition(p *place, col int) (at diag.Range, ok bool) {
-	text := p.scalar.Value
-	call, link := p.call()
-	inCall := call != nil && link == len(p.chain)-1
+func (w *world) definition(p *cursor.Place, col int) (at diag.Range, ok bool) {
+	text := p.Scalar.Value
+	call, link := p.Call()
+	inCall := call != nil && link == len(p.Chain)-1
 	switch {
-	case p.isKey && inCall && text == callee(call):
-		if n := lookup(p.scope(), text, aPort); n != nil {
-			return p.declared(n)
+	case p.IsKey && inCall && text == cursor.Callee(call):
+		if n := cursor.Lookup(p.Scope(), text, cursor.Port); n != nil {
+			return declared(p, n)
 		}
-		return w.fileOf(p.file, text, reference.Block)
-	case p.isKey && inCall: // a parameter: the block's declaration of it, or without a value the name in scope
-		if value := child(call, text); value != nil && value.Kind == yaml.ScalarNode && value.ShortTag() == "!!null" {
-			if n := lookup(p.scope(), text); n != nil {
-				return p.declared(n)
+		return w.fileOf(p.File, text, reference.Block)
+	case p.IsKey && inCall: // a parameter: the block's declaration of it, or without a value the name in scope
+		if value := cursor.Child(call, text); value != nil && value.Kind == yaml.ScalarNode && value.ShortTag() == "!!null" {
+			if n := cursor.Lookup(p.Scope(), text); n != nil {
+				return declared(p, n)
 			}
 		}
-		return w.parameterOf(p.file, callee(call), text)
-	case p.isKey:
-		if n := lookup(p.scope(), text); n != nil && n.node != p.scalar {
-			return p.declared(n)
+		return w.parameterOf(p.File, cursor.Callee(call), text)
+	case p.IsKey:
+		if n := cursor.Lookup(p.Scope(), text); n != nil && n.Node != p.Scalar {
+			return declared(p, n)
 		}
 		return at, false
 	}
 	places := w.places(p)
-	_, isAlias := p.alias()
-	switch word, owner := p.segment(col); {
+	isAlias := p.IsAlias()
+	switch word, owner := p.Segment(col); {
 	case places[schema.ModelName]:
-		return w.fileOf(p.file, text, reference.Model)
+		return w.fileOf(p.File, text, reference.Model)
 	case places[schema.ClassName]:
-		if n := lookup(p.scope(), text, aClass); n != nil {
-			return p.declared(n)
+		if n := cursor.Lookup(p.Scope(), text, cursor.Class); n != nil {
+			return declared(p, n)
 		}
 	case places[schema.Name] || isAlias:
-		if n := lookup(p.scope(), text); n != nil {
-			return p.declared(n)
+		if n := cursor.Lookup(p.Scope(), text); n != nil {
+			return declared(p, n)
 		}
 	case (places[schema.Expression] || places[schema.Template]) && owner == "":
-		if n := lookup(p.scope(), word); n != nil {
-			return p.declared(n)
+		if n := cursor.Lookup(p.Scope(), word); n != nil {
+			return declared(p, n)
 		}
 	}
 	return at, false
 }
 
 // declared is the place of a name's declaration; of several results of a line that of the one.
-func (p *place) declared(n *name) (diag.Range, bool) {
-	if n.node == nil {
+func declared(p *cursor.Place, n *cursor.Name) (diag.Range, bool) {
+	if n.Node == nil {
 		return diag.Range{}, false
 	}
-	if i := strings.Index(n.node.Value, n.text); i >= 0 && n.node.Value != n.text {
-		return p.file.Within(n.node, len([]rune(n.node.Value[:i])), len([]rune(n.text))), true
+	if i := strings.Index(n.Node.Value, n.Text); i >= 0 && n.Node.Value != n.Text {
+		return p.File.Within(n.Node, len([]rune(n.Node.Value[:i])), len([]rune(n.Text))), true
 	}
-	return p.file.Range(n.node), true
+	return p.File.Range(n.Node), true
 }
 
 // fileOf is the beginning of the file that a name leads to: its `name` where there is one.
@@ -102,7 +103,7 @@ func (w *world) within(f found, key, inner string) (diag.Range, bool) {
 	}
 	var list diag.List
 	file := source.Parse(path, data, &list)
-	value := child(file.Root, key)
+	value := cursor.Child(file.Root, key)
 	if value == nil {
 		return diag.Range{File: path}, inner == ""
 	}

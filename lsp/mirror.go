@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/lsp/cursor"
 )
 
 // mirror is a folder in which the files around one stand as the editor has them: links to what is on the disk, and
@@ -74,12 +75,12 @@ func newMirror(w *world, path string) (*mirror, error) {
 // exampleFiles are the configs that a file names.
 func exampleFiles(file *source.File) []string {
 	var out []string
-	examples := child(file.Root, "examples")
+	examples := cursor.Child(file.Root, "examples")
 	if examples == nil {
 		return nil
 	}
 	for _, n := range examples.Content {
-		if c := child(n, "config"); c != nil {
+		if c := cursor.Child(n, "config"); c != nil {
 			n = c
 		}
 		if n.Kind == yaml.ScalarNode {

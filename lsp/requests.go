@@ -8,16 +8,17 @@ import (
 
 	"github.com/graphrun/graphrun/compose/format"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/lsp/cursor"
 )
 
 // at finds an open file and what stands at a position of it; the column is in characters from 1.
-func (s *server) at(uri string, pos protocol.Position) (d *document, p *place, col int) {
+func (s *server) at(uri string, pos protocol.Position) (d *document, p *cursor.Place, col int) {
 	if d = s.document(pathOf(uri)); d == nil {
 		return nil, nil, 0
 	}
 	file := s.file(d)
 	col = characters(file.Line(int(pos.Line)+1), int(pos.Character)) + 1
-	return d, placeAt(file, int(pos.Line)+1, col), col
+	return d, cursor.At(file, int(pos.Line)+1, col), col
 }
 
 func (s *server) onHover(_ *glsp.Context, q *protocol.HoverParams) (*protocol.Hover, error) {
@@ -29,7 +30,7 @@ func (s *server) onHover(_ *glsp.Context, q *protocol.HoverParams) (*protocol.Ho
 	if text == "" {
 		return nil, nil
 	}
-	r := rangeOf(p.at, s.file(d).Line)
+	r := rangeOf(p.Range, s.file(d).Line)
 	return &protocol.Hover{Contents: markup(text), Range: &r}, nil
 }
 
@@ -69,8 +70,8 @@ func (s *server) onCompletion(_ *glsp.Context, q *protocol.CompletionParams) (an
 	col := characters(s.file(d).Line(line), int(q.Position.Character)) + 1
 	seen := map[string]bool{}
 	items := []protocol.CompletionItem{}
-	for _, p := range typingAt(d.path, d.text, line, col) {
-		r := rangeOf(p.at, s.file(d).Line)
+	for _, p := range cursor.Typing(d.path, d.text, line, col) {
+		r := rangeOf(p.Range, s.file(d).Line)
 		for i, c := range s.complete(p) {
 			if seen[c.label] {
 				continue

@@ -14,6 +14,7 @@ import (
 
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/lsp/cursor"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/schema"
 	"github.com/graphrun/graphrun/schema/reference"
@@ -128,7 +129,7 @@ func around(file *source.File) []string {
 	if file.Root == nil {
 		return out
 	}
-	imports := child(file.Root, "imports")
+	imports := cursor.Child(file.Root, "imports")
 	switch {
 	case imports == nil:
 	case imports.Kind == yaml.ScalarNode:

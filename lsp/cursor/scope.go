@@ -1,4 +1,4 @@
-package lsp
+package cursor
 
 import (
 	"fmt"
@@ -11,97 +11,93 @@ import (
 	"github.com/graphrun/graphrun/port"
 )
 
-// nameKind is what a name stands for.
-type nameKind string
+// Kind is what a name stands for.
+type Kind string
 
 const (
-	aValue     nameKind = "value"
-	anInput    nameKind = "input"
-	aLet       nameKind = "let"
-	aParameter nameKind = "parameter"
-	anIndex    nameKind = "index"
-	aPort      nameKind = "port"
-	aWeight    nameKind = "weight"
-	aState     nameKind = "state"
-	aDim       nameKind = "dim"
-	aClass     nameKind = "class"
-	aMember    nameKind = "member" // of a rule's `each`
+	Value     Kind = "value"
+	Input     Kind = "input"
+	Let       Kind = "let"
+	Parameter Kind = "parameter"
+	Index     Kind = "index"
+	Port      Kind = "port"
+	Weight    Kind = "weight"
+	State     Kind = "state"
+	Dim       Kind = "dim"
+	Class     Kind = "class"
+	Member    Kind = "member" // of a rule's `each`
 )
 
-// name is something that a file gives a name to, at the node that does.
-type name struct {
-	text   string
-	kind   nameKind
-	detail string // what is said of it, in one line
-	node   *yaml.Node
-	inside int // how deep in bodies: a body's own names hide none, but come first
+// Name is something that a file gives a name to, at the node that does.
+type Name struct {
+	Text   string
+	Kind   Kind
+	Detail string     // what is said of it, in one line
+	Node   *yaml.Node // nil for what is given without being written
 }
 
-// scope collects the names that a place sees: of every body on the way to it, what it declares and what its lines above
+// Scope collects the names that a place sees: of every body on the way to it, what it declares and what its lines above
 // give.
-func (p *place) scope() []name {
-	s := &scoper{file: p.file}
-	for i, l := range p.chain {
-		if l.node.Kind != yaml.MappingNode || !isBody(p.chain[:i], l) {
+func (p *Place) Scope() []Name {
+	s := &scoper{}
+	for i, l := range p.Chain {
+		if l.Node.Kind != yaml.MappingNode || !isBody(p.Chain[:i], l) {
 			continue
 		}
-		s.depth = i
-		s.body(l, p.chain[i+1:], i == 0)
+		s.body(l, p.Chain[i+1:], i == 0)
 	}
 	return s.names
 }
 
 // isBody tells whether a mapping on the way is a file, an entry, an anonymous body or a rule.
-func isBody(before []link, l link) bool {
+func isBody(before []Link, l Link) bool {
 	switch n := len(before); {
-	case n == 0, child(l.node, "nodes") != nil:
+	case n == 0, Child(l.Node, "nodes") != nil:
 		return true
-	case n == 2 && before[0].key != nil && (before[0].key.Value == "entries" || before[0].key.Value == "rules"):
+	case n == 2 && before[0].Key != nil && (before[0].Key.Value == "entries" || before[0].Key.Value == "rules"):
 		return true
 	}
 	// A call that is an anonymous body's, but has no nodes yet.
-	return child(l.node, "repeat") != nil || child(l.node, "let") != nil
+	return Child(l.Node, "repeat") != nil || Child(l.Node, "let") != nil
 }
 
 type scoper struct {
-	file  *source.File
-	depth int
-	names []name
+	names []Name
 }
 
-func (s *scoper) add(kind nameKind, n *yaml.Node, detail string) {
+func (s *scoper) add(kind Kind, n *yaml.Node, detail string) {
 	for _, text := range strings.Split(n.Value, ",") {
-		if text = strings.TrimSpace(text); text != "" && !strings.Contains(text, mark) {
-			s.names = append(s.names, name{text, kind, detail, n, s.depth})
+		if text = strings.TrimSpace(text); text != "" && !strings.Contains(text, Mark) {
+			s.names = append(s.names, Name{text, kind, detail, n})
 		}
 	}
 }
 
 // body adds what a body declares, and the results of its lines: those above the place, where that is in one.
-func (s *scoper) body(l link, rest []link, top bool) {
-	n := l.node
-	s.pairs(child(n, "params"), aParameter)
-	s.pairs(child(n, "let"), aLet)
+func (s *scoper) body(l Link, rest []Link, top bool) {
+	n := l.Node
+	s.pairs(Child(n, "params"), Parameter)
+	s.pairs(Child(n, "let"), Let)
 	s.inputs(n, top)
-	s.pairs(child(n, "ports"), aPort)
-	s.pairs(child(n, "weights"), aWeight)
-	if state := child(n, "state"); child(n, "nodes") != nil || top {
-		s.pairs(state, aState)
+	s.pairs(Child(n, "ports"), Port)
+	s.pairs(Child(n, "weights"), Weight)
+	if state := Child(n, "state"); Child(n, "nodes") != nil || top {
+		s.pairs(state, State)
 	}
 	if top {
-		s.pairs(child(n, "classes"), aClass)
+		s.pairs(Child(n, "classes"), Class)
 	}
-	s.pairs(child(n, "repeat"), anIndex)
-	if as := child(n, "as"); as != nil {
-		s.add(aMember, as, "of "+line(child(n, "each")))
+	s.pairs(Child(n, "repeat"), Index)
+	if as := Child(n, "as"); as != nil {
+		s.add(Member, as, "of "+line(Child(n, "each")))
 	}
-	nodes := child(n, "nodes")
+	nodes := Child(n, "nodes")
 	if nodes == nil || nodes.Kind != yaml.SequenceNode {
 		return
 	}
 	until := len(nodes.Content)
-	if isNodes(l) && len(rest) > 0 {
-		until = rest[0].index
+	if IsNodes(l) && len(rest) > 0 {
+		until = rest[0].Index
 	}
 	for _, item := range nodes.Content[:min(until, len(nodes.Content))] {
 		s.results(item)
@@ -114,16 +110,16 @@ func (s *scoper) results(item *yaml.Node) {
 	}
 	for i := 0; i+1 < len(item.Content); i += 2 {
 		call := source.Deref(item.Content[i+1])
-		s.add(aValue, item.Content[i], written(call))
-		collect := child(call, "collect")
+		s.add(Value, item.Content[i], written(call))
+		collect := Child(call, "collect")
 		if collect == nil {
 			continue
 		}
-		s.pairs(collect, aValue)
+		s.pairs(collect, Value)
 	}
 }
 
-func (s *scoper) pairs(n *yaml.Node, kind nameKind) {
+func (s *scoper) pairs(n *yaml.Node, kind Kind) {
 	if n == nil || n.Kind != yaml.MappingNode {
 		return
 	}
@@ -136,52 +132,53 @@ var bareName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // inputs adds inputs, and the names that their shapes bind.
 func (s *scoper) inputs(n *yaml.Node, top bool) {
-	in := child(n, "in")
-	if in == nil && top && isKind(n, "model") {
-		s.names = append(s.names, name{"tokens", anInput, "int32 [B, T]", nil, s.depth})
+	in := Child(n, "in")
+	if in == nil && top && IsKind(n, "model") {
+		s.names = append(s.names, Name{"tokens", Input, "int32 [B, T]", nil})
 		return
 	}
-	s.pairs(in, anInput)
+	s.pairs(in, Input)
 	if in == nil || in.Kind != yaml.MappingNode {
 		return
 	}
 	known := map[string]bool{"B": true, "T": true, "S": true}
 	for _, x := range s.names {
-		known[x.text] = true
+		known[x.Text] = true
 	}
 	for i := 1; i < len(in.Content); i += 2 {
 		dims := source.Deref(in.Content[i])
 		if dims.Kind == yaml.MappingNode {
-			dims = child(dims, "shape")
+			dims = Child(dims, "shape")
 		}
 		if dims == nil || dims.Kind != yaml.SequenceNode {
 			continue
 		}
 		for _, d := range dims.Content {
-			if bareName.MatchString(d.Value) && !known[d.Value] && !strings.Contains(d.Value, mark) {
+			if bareName.MatchString(d.Value) && !known[d.Value] && !strings.Contains(d.Value, Mark) {
 				known[d.Value] = true
-				s.add(aDim, d, "bound by the shape of "+in.Content[i-1].Value)
+				s.add(Dim, d, "bound by the shape of "+in.Content[i-1].Value)
 			}
 		}
 	}
 }
 
-func isKind(root *yaml.Node, kind string) bool {
-	n := child(root, "kind")
+// IsKind tells whether a file is of a kind.
+func IsKind(root *yaml.Node, kind string) bool {
+	n := Child(root, "kind")
 	return n != nil && n.Value == kind
 }
 
-// lookup finds what a name stands for: the latest that has it.
-func lookup(names []name, text string, kinds ...nameKind) *name {
+// Lookup finds what a name stands for: the latest that has it.
+func Lookup(names []Name, text string, kinds ...Kind) *Name {
 	for i := len(names) - 1; i >= 0; i-- {
-		if names[i].text != text {
+		if names[i].Text != text {
 			continue
 		}
 		if len(kinds) == 0 {
 			return &names[i]
 		}
 		for _, k := range kinds {
-			if names[i].kind == k {
+			if names[i].Kind == k {
 				return &names[i]
 			}
 		}
@@ -189,8 +186,8 @@ func lookup(names []name, text string, kinds ...nameKind) *name {
 	return nil
 }
 
-// portKind is the kind that a port is declared with, "" where none is said.
-func portKind(decl *yaml.Node) string {
+// PortKind is the kind that a port is declared with, "" where none is said.
+func PortKind(decl *yaml.Node) string {
 	decl = source.Deref(decl)
 	if decl == nil || decl.Kind != yaml.MappingNode {
 		return ""
@@ -203,14 +200,14 @@ func portKind(decl *yaml.Node) string {
 	return ""
 }
 
-// value is what stands behind a name's key.
-func (n *name) value(root *yaml.Node) *yaml.Node {
+// Value is what stands behind a name's key.
+func (n *Name) Value(root *yaml.Node) *yaml.Node {
 	var out *yaml.Node
 	var walk func(x *yaml.Node)
 	walk = func(x *yaml.Node) {
 		if x.Kind == yaml.MappingNode {
 			for i := 0; i+1 < len(x.Content); i += 2 {
-				if x.Content[i] == n.node {
+				if x.Content[i] == n.Node {
 					out = x.Content[i+1]
 				}
 			}
@@ -261,4 +258,12 @@ func line(n *yaml.Node) string {
 		}
 	}
 	return "{" + strings.Join(out, ", ") + "}"
+}
+
+// Markdown is a name's declaration.
+func (n *Name) Markdown() string {
+	if n.Detail == "" {
+		return fmt.Sprintf("%s `%s`", n.Kind, n.Text)
+	}
+	return fmt.Sprintf("%s `%s`\n\n```yaml\n%s: %s\n```", n.Kind, n.Text, n.Text, n.Detail)
 }

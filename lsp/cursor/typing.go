@@ -1,4 +1,4 @@
-package lsp
+package cursor
 
 import (
 	"strings"
@@ -9,13 +9,13 @@ import (
 	"github.com/graphrun/graphrun/diag"
 )
 
-// mark stands for the word that is being typed.
-const mark = "graphrunCursorHere"
+// Mark stands for the word that is being typed.
+const Mark = "graphrunCursorHere"
 
-// typingAt understands a text that is being written: what stands before the cursor, with a mark for the word at it, and
+// Typing understands a text that is being written: what stands before the cursor, with a Mark for the word at it, and
 // with the brackets and quotes closed that are open there. What stands behind the cursor is not asked, for it is seldom
 // right yet. There may be several readings: the word may begin a key or be a value.
-func typingAt(path, text string, line, col int) []*place {
+func Typing(path, text string, line, col int) []*Place {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")
 	if line < 1 || line > len(lines) {
 		return nil
@@ -42,22 +42,22 @@ func typingAt(path, text string, line, col int) []*place {
 	case open == "" && onlyDashes(string(row[:from])):
 		tails = []string{": ", ""}
 	}
-	var out []*place
+	var out []*Place
 	for _, tail := range tails {
-		typed := head + mark + tail + reversed(open) + "\n"
+		typed := head + Mark + tail + reversed(open) + "\n"
 		var list diag.List
 		file := source.Parse(path, []byte(typed), &list)
 		if file.Root == nil {
 			continue
 		}
-		chain, scalar, isKey := find(file.Root, func(n *yaml.Node) bool { return strings.Contains(n.Value, mark) }, nil)
+		chain, scalar, isKey := find(file.Root, func(n *yaml.Node) bool { return strings.Contains(n.Value, Mark) }, nil)
 		if scalar == nil {
 			continue
 		}
-		before, _, _ := strings.Cut(scalar.Value, mark)
-		out = append(out, &place{
-			file: file, root: file.Root, chain: chain, scalar: scalar, isKey: isKey, before: before, word: string(row[from : col-1]),
-			at: diag.Range{File: path, Line: line, Col: from + 1, EndLine: line, EndCol: col},
+		before, _, _ := strings.Cut(scalar.Value, Mark)
+		out = append(out, &Place{
+			File: file, Root: file.Root, Chain: chain, Scalar: scalar, IsKey: isKey, Before: before, Word: string(row[from : col-1]),
+			Range: diag.Range{File: path, Line: line, Col: from + 1, EndLine: line, EndCol: col},
 		})
 	}
 	return out
@@ -67,10 +67,14 @@ func onlyDashes(s string) bool { return strings.Trim(s, " -") == "" }
 
 // unclosed are the brackets that are open at the end of a text, the quote that is, and whether it ends in a comment.
 func unclosed(text string) (open string, quote rune, comment bool) {
-	before, space := ':', true // the last character that is no space; whether one is just before
-	skip := false
+	before, space := ':', true   // the last character that is no space; whether one is just before
+	skip, closed := false, false // whether the next character is escaped; whether a single quote has just been closed
 	for _, c := range text {
+		again := closed && c == '\''
+		closed = false
 		switch {
+		case again: // two of them are one
+			quote = c
 		case comment:
 			comment = c != '\n'
 		case skip:
@@ -79,7 +83,7 @@ func unclosed(text string) (open string, quote rune, comment bool) {
 			skip = true
 		case quote != 0:
 			if c == quote {
-				quote = 0
+				quote, closed = 0, c == '\''
 			}
 		case (c == '\'' || c == '"') && strings.ContainsRune(":,[{-\n", before):
 			quote = c

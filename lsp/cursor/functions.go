@@ -1,12 +1,12 @@
-package lsp
+package cursor
 
 import "strings"
 
-// function is what an expression may call, or a fact that it may ask.
-type function struct{ name, signature, doc string }
+// Function is what an expression may call, or a fact that it may ask.
+type Function struct{ Name, Signature, Doc string }
 
-// functions of expressions.
-var functions = []function{
+// functions are those of every expression.
+var functions = []Function{
 	{"min", "min(a, b) or min(list)", "The smaller; of two numbers or of a list."},
 	{"max", "max(a, b) or max(list)", "The larger; of two numbers or of a list."},
 	{"abs", "abs(x)", "Without its sign; the type is kept."},
@@ -23,21 +23,21 @@ var functions = []function{
 }
 
 // roots are what an expression of a model's own may begin with; other files do not see them.
-var modelRoots = []function{
+var modelRoots = []Function{
 	{"config", "config.int('key', default)", "config.json: config.int, float, bool, string, dict, ints, floats, strings, bools; has, is_null. Without a default an absent key is an error."},
 	{"tensors", "tensors('glob')", "The checkpoint's tensors by their own names: {name, shape, dtype} each."},
 }
 
 // lengths are those of a forward.
-var lengths = []function{
+var lengths = []Function{
 	{"B", "B", "The number of sequences. Not known when a file is composed: it stands in dims, and in `when` beside an int."},
 	{"T", "T", "The number of new tokens of each sequence. Not known when a file is composed: it stands in dims, and in `when` beside an int."},
 	{"S", "S", "T plus the positions taken before. Not known when a file is composed: it stands in dims, and in `when` beside an int."},
 	{"given", "given.x", "Whether an optional input, or a name that a line may leave without value, has one at this line."},
 }
 
-// members are what stands behind a dot, by what stands before it; "" are those of a dict, a list and a text.
-var members = map[string][]function{
+// members are what stands behind a dot, by what stands before it.
+var members = map[string][]Function{
 	"config": {
 		{"int", "int(key, default)", "A whole number of config.json."},
 		{"float", "float(key, default)", "A number of config.json."},
@@ -75,26 +75,26 @@ var members = map[string][]function{
 // bindRoots are the facts that a variant's conditions may ask, ruleRoots those of rules, viewRoots those of a view's step.
 var (
 	bindRoots = roots("port weight state device checkpoint request")
-	ruleRoots = append(roots("plan device checkpoint request"), function{"KiB", "KiB", "1024 bytes."}, function{"MiB", "MiB", "1024 KiB."}, function{"GiB", "GiB", "1024 MiB."})
-	viewRoots = []function{
+	ruleRoots = append(roots("plan device checkpoint request"), Function{"KiB", "KiB", "1024 bytes."}, Function{"MiB", "MiB", "1024 KiB."}, Function{"GiB", "GiB", "1024 MiB."})
+	viewRoots = []Function{
 		{"name", "name", "The tensor's name as this step sees it."},
 		{"shape", "shape[i]", "The lengths of the tensor's axes."},
 		{"dtype", "dtype", "The tensor's element type."},
 	}
 )
 
-func facts(doc, names string) []function {
-	var out []function
+func facts(doc, names string) []Function {
+	var out []Function
 	for _, n := range strings.Fields(names) {
-		out = append(out, function{n, n, doc})
+		out = append(out, Function{n, n, doc})
 	}
 	return out
 }
 
-func roots(names string) []function {
-	var out []function
+func roots(names string) []Function {
+	var out []Function
 	for _, n := range strings.Fields(names) {
-		out = append(out, function{n, n + ".…", members[n][0].doc})
+		out = append(out, Function{n, n + ".…", members[n][0].Doc})
 	}
 	return out
 }
