@@ -32,11 +32,11 @@ type commands struct {
 	Diff     diffCmd     `cmd:"" help:"Tell in what two plans differ. Exit code 0: the same; 1: they differ; 2: one cannot be made."`
 	Show     showCmd     `cmd:"" help:"Draw the dataflow of a model by block: Mermaid, Graphviz, SVG or one HTML page."`
 	Fmt      fmtCmd      `cmd:"" help:"Write graph files in their canonical form, comments kept."`
+	Lsp      lspCmd      `cmd:"" help:"Serve an editor: findings, hovering, completion, definitions, formatting."`
 	Schema   schemaCmd   `cmd:"" help:"Write the JSON Schema of graph files, for editors."`
 	Ops      opsCmd      `cmd:"" help:"List the operators."`
 	Classes  classesCmd  `cmd:"" help:"List the classes."`
 	Doc      docCmd      `cmd:"" help:"Explain an operator, a class, a state, a kind of port, a block or a model."`
-	Lsp      lspCmd      `cmd:"" help:"Serve an editor: findings, hovering, completion, definitions, formatting."`
 	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`
 	Version  versionCmd  `cmd:"" help:"Show the version."`

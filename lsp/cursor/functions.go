@@ -22,7 +22,7 @@ var functions = []Function{
 	{"lists", "lists.range(n)", "The list 0 … n - 1."},
 }
 
-// roots are what an expression of a model's own may begin with; other files do not see them.
+// modelRoots are what an expression of a model's own may begin with; other files do not see them.
 var modelRoots = []Function{
 	{"config", "config.int('key', default)", "config.json: config.int, float, bool, string, dict, ints, floats, strings, bools; has, is_null. Without a default an absent key is an error."},
 	{"tensors", "tensors('glob')", "The checkpoint's tensors by their own names: {name, shape, dtype} each."},
