@@ -2,10 +2,12 @@ package compose_test
 
 import (
 	"context"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"testing"
 
@@ -13,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphrun/graphrun/compose"
+	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/plan"
@@ -27,12 +30,16 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	dir := t.TempDir()
 	var config *header.Config
 	var variants, rules []string
+	var checkpoint *header.Checkpoint
 	for _, f := range files {
 		name := filepath.Join(dir, f.Name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
 		if f.Name == "variant.yaml" {
 			variants = append(variants, name)
+		}
+		if f.Name == "tensors.json" {
+			checkpoint = tensors(t, f.Data)
 		}
 		if f.Name == "rules.yaml" {
 			rules = append(rules, name)
@@ -43,9 +50,12 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 			require.NoError(t, err)
 		}
 	}
+	if checkpoint != nil {
+		checkpoint.Config = config
+	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Variants: variants, Rules: rules,
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Rules: rules,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
 		}})
@@ -70,6 +80,25 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 		}
 	}
 	return strings.ReplaceAll(b.String(), dir+string(filepath.Separator), "")
+}
+
+// tensors makes a checkpoint's headers of {name: [dtype, dims…]}.
+func tensors(t *testing.T, data []byte) *header.Checkpoint {
+	t.Helper()
+	var table map[string][]any
+	require.NoError(t, json.Unmarshal(data, &table))
+	c := &header.Checkpoint{Path: "checkpoint", Format: "safetensors"}
+	for name, v := range table {
+		d, ok := dtype.Parse(v[0].(string))
+		require.True(t, ok, v[0])
+		h := header.Tensor{Name: name, Dtype: d, Stored: strings.ToUpper(v[0].(string)), File: "model.safetensors"}
+		for _, n := range v[1:] {
+			h.Shape = append(h.Shape, int(n.(float64)))
+		}
+		c.Tensors = append(c.Tensors, h)
+	}
+	sort.Slice(c.Tensors, func(i, j int) bool { return c.Tensors[i].Name < c.Tensors[j].Name })
+	return c
 }
 
 // writeRows writes what each port of the first layer runs.
