@@ -86,4 +86,58 @@ MIXTURES = [
     Case("llama4-f32", "the same, dense in float32", LLAMA4, dtype="float32", traced=False),
 ]
 
-FAMILIES = {c.name: c for c in [*DENSE, *MIXTURES]}
+MAMBA2 = dict(
+    model_type="mamba2", num_heads=8, head_dim=16, vocab_size=320, hidden_size=64, intermediate_size=128, state_size=32,
+    num_hidden_layers=3, layer_norm_epsilon=1e-5, conv_kernel=4, n_groups=2, use_bias=False, use_conv_bias=True,
+    tie_word_embeddings=True, time_step_limit=[0.0, float("inf")], time_step_rank="auto")
+RWKV7 = dict(
+    model_type="rwkv7", vocab_size=320, hidden_size=128, intermediate_size=256, norm_eps=1e-5, head_dim=32,
+    num_hidden_layers=3, a_low_rank_dim=32, v_low_rank_dim=32, gate_low_rank_dim=32, decay_low_rank_dim=32,
+    tie_word_embeddings=False)
+LFM2 = dict(
+    model_type="lfm2", vocab_size=320, hidden_size=128, num_hidden_layers=4, num_attention_heads=4, num_key_value_heads=2,
+    max_position_embeddings=2048, norm_eps=1e-5, conv_bias=False, conv_L_cache=3, block_dim=128, block_multiple_of=32,
+    block_ffn_dim_multiplier=1.0, block_auto_adjust_ff_dim=True, block_ff_dim=192, full_attn_idxs=[1, 3], rope_theta=1e6)
+FALCON_H1 = dict(
+    model_type="falcon_h1", hidden_size=128, intermediate_size=192, num_hidden_layers=3, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=32, vocab_size=320, mamba_d_ssm=128, mamba_d_head=32, mamba_n_heads=4, mamba_d_state=32,
+    mamba_n_groups=1, mamba_d_conv=4, mamba_rms_norm=True, max_position_embeddings=2048, tie_word_embeddings=False)
+KIMI = dict(
+    model_type="kimi_linear", vocab_size=320, hidden_size=128, num_hidden_layers=4, num_attention_heads=4,
+    num_key_value_heads=4, intermediate_size=192, head_dim=32, rope_theta=10000.0, rms_norm_eps=1e-5,
+    linear_attn_config=dict(num_heads=4, head_dim=32, short_conv_kernel_size=4, kda_layers=[1, 2, 4], full_attn_layers=[3]),
+    model_max_length=2048, num_experts=8, moe_intermediate_size=64, kv_lora_rank=64, qk_nope_head_dim=32, qk_rope_head_dim=32,
+    v_head_dim=32, mla_use_nope=True, num_experts_per_token=2, num_shared_experts=1, first_k_dense_replace=1,
+    num_expert_group=1, topk_group=1)
+
+QWEN3_NEXT = dict(
+    model_type="qwen3_next", hidden_size=64, num_hidden_layers=2, intermediate_size=128, num_attention_heads=2,
+    num_key_value_heads=1, head_dim=64, rms_norm_eps=1e-6, vocab_size=256, rope_theta=10000000.0, partial_rotary_factor=0.25,
+    max_position_embeddings=2048, linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=32,
+    linear_value_head_dim=32, linear_conv_kernel_dim=4, num_experts=8, num_experts_per_tok=2, decoder_sparse_step=1,
+    mlp_only_layers=[], shared_expert_intermediate_size=64, moe_intermediate_size=64, norm_topk_prob=True,
+    tie_word_embeddings=True, full_attention_interval=2)
+QWEN3_5 = dict(model_type="qwen3_5", tie_word_embeddings=True, text_config=dict(
+    model_type="qwen3_5_text", hidden_size=128, intermediate_size=128, num_hidden_layers=4, num_attention_heads=4,
+    num_key_value_heads=2, head_dim=64, rms_norm_eps=1e-6, vocab_size=512, max_position_embeddings=4096,
+    linear_num_value_heads=4, linear_num_key_heads=2, linear_key_head_dim=128, linear_value_head_dim=64,
+    linear_conv_kernel_dim=4, tie_word_embeddings=True, attention_bias=False, full_attention_interval=4,
+    rope_parameters=dict(rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.25, mrope_interleaved=True,
+                         mrope_section=[3, 3, 2])))
+
+RECURRENT = [
+    Case("qwen3_next-q4", "gated delta layers, gated attention, shared expert", QWEN3_NEXT, quantisation=Quantisation(), traced=False),
+    Case("qwen3_5-bf16", "gated delta layers, gated attention every fourth", QWEN3_5, traced=False),
+    Case("qwen3_5-q4", "the same, 4-bit", QWEN3_5, quantisation=Quantisation(), traced=False),
+    Case("mamba2-bf16", "state-space layers alone", MAMBA2, traced=False),
+    Case("mamba2-q4", "the same, 4-bit", MAMBA2, quantisation=Q4, traced=False),
+    Case("rwkv7-bf16", "token shift, time and channel mixing", RWKV7, traced=False),
+    Case("rwkv7-f32", "the same in float32", RWKV7, dtype="float32", traced=False),
+    Case("lfm2-bf16", "short convolutions and attention", LFM2, traced=False),
+    Case("lfm2-q4", "the same, 4-bit", LFM2, quantisation=Q4, traced=False),
+    Case("falcon_h1-bf16", "attention and state-space in one layer", FALCON_H1, traced=False),
+    Case("falcon_h1-q4", "the same, 4-bit", FALCON_H1, quantisation=Q4, traced=False),
+    Case("kimi_linear-q4", "delta layers with per-channel decay, latent attention, experts", KIMI, quantisation=Q4, traced=False),
+]
+
+FAMILIES = {c.name: c for c in [*DENSE, *MIXTURES, *RECURRENT]}
