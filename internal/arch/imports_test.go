@@ -42,7 +42,7 @@ var mayImport = map[string]string{
 	"explain": readers,
 	"schema":  readers,
 	"show":    readers,
-	"lsp":     readers,
+	"lsp":     readers + " lsp/...",
 
 	"text":         "text/...",
 	"text/bpe":     "",
