@@ -119,7 +119,8 @@ func (s *server) onCodeAction(_ *glsp.Context, q *protocol.CodeActionParams) (an
 	for _, d := range q.Context.Diagnostics {
 		for _, l := range strings.Split(d.Message, "\n") {
 			word, is := strings.CutPrefix(l, didYouMean)
-			if word, is = strings.CutSuffix(word, "?"); !is || word == "" || strings.ContainsAny(word, " '\"") {
+			word, asked := strings.CutSuffix(word, "?")
+			if !is || !asked || word == "" || strings.ContainsAny(word, " '\"") {
 				continue
 			}
 			fixes := d

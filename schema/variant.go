@@ -31,10 +31,7 @@ func (b *builder) setLine() *Schema {
 }
 
 func (b *builder) bindLine() *Schema {
-	var kinds []string
-	for _, k := range append(port.Declared(), "gate_up") {
-		kinds = append(kinds, k)
-	}
+	kinds := append(port.Declared(), "gate_up")
 	s := closed("A bind line.",
 		key("ports", described("pattern", "The ports, by path.")),
 		key("kind", list("Only ports of this kind, or these.", words(kinds)).orWord(kinds)),

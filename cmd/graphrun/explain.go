@@ -31,7 +31,6 @@ type composed struct {
 	*compose.Result
 	registry *registry.Registry
 	facts    explain.Facts
-	chunk    int
 }
 
 // inputs are read once, for all the plans of a command.

@@ -50,7 +50,7 @@ func (f *flattener) sources(in *Node, e Edge, depth int) []Flat {
 		return nil
 	}
 	var via *Node // the container whose edges lead on
-	match := func(Edge) bool { return false }
+	var match func(Edge) bool
 	switch {
 	case from.Kind == Block:
 		via, match = from, func(x Edge) bool { return x.To.Node == e.From.Pin }

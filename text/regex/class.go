@@ -22,13 +22,6 @@ type class struct {
 
 type span struct{ lo, hi rune }
 
-func (c *class) has(r rune) bool {
-	if r < 0x80 {
-		return c.ascii[r>>6]>>(r&63)&1 != 0
-	}
-	return c.ask(r)
-}
-
 func (c *class) ask(r rune) bool {
 	return c.union(r) != c.neg
 }

@@ -73,11 +73,11 @@ func MissingIn(obj any, name any) *Undefined {
 		return &Undefined{fmt.Sprintf("'%s' has no attribute %s", o.TypeName(), Repr(name))}
 	}
 	what := TypeName(obj) + " object"
-	switch obj.(type) {
+	switch obj := obj.(type) {
 	case nil:
 		what = "None"
 	case *Undefined:
-		return obj.(*Undefined)
+		return obj
 	}
 	if s, ok := Text(name); ok {
 		return &Undefined{fmt.Sprintf("'%s' has no attribute %s", what, Repr(s))}
