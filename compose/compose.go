@@ -97,7 +97,6 @@ type composer struct {
 
 	recipes     map[string]*view.Recipe // nil without a checkpoint
 	viewDropped []string
-	aside       map[string]bool
 
 	plan        *plan.Plan
 	tensorIndex map[string]int

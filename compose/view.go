@@ -82,7 +82,6 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 		return false
 	}
 	c.recipes, c.quant = result.Tensors, result.Quantization
-	c.aside = map[string]bool{}
 	for _, d := range result.Dropped {
 		c.viewDropped = append(c.viewDropped, d.Name)
 	}
@@ -143,19 +142,8 @@ func (b *viewBuilder) fail(at diag.Range, format string, args ...any) {
 }
 
 func (b *viewBuilder) pattern(w syntax.Word) *pattern.Pattern {
-	p, err := pattern.Compile(w.Text)
-	if err != nil {
-		at := w.At
-		message := err.Error()
-		if pe, ok := err.(*pattern.Error); ok {
-			at.Col += pe.Column - 1
-			at.EndCol = at.Col + 1
-			message = pe.Message
-		}
-		b.failed = true
-		b.c.list.Errorf("bad-pattern", at, "%s", message)
-		return nil
-	}
+	p, ok := b.c.compilePattern(w)
+	b.failed = b.failed || !ok
 	return p
 }
 
