@@ -154,7 +154,7 @@ func (x *expansion) blockResults(body place, call *syntax.Call, doc *syntax.Docu
 			}
 			continue
 		}
-		out[i] = &value{make: func() *result {
+		out[i] = &value{peek: func() *value { return v }, make: func() *result {
 			r := v.force()
 			if r == nil || r.none {
 				return r

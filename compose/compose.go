@@ -101,15 +101,19 @@ type composer struct {
 	plan        *plan.Plan
 	tensorIndex map[string]int
 	weights     map[string]int
-	ports       map[string]*resolved
+	entry       string // that is expanded
+	ports       map[portKey]*resolved
 	states      map[string]int
 	instances   map[string]int
-	second      map[string]int      // ports by their tensors' path, where that is another name of a part
+	second      map[int]string      // of a port that is a part: its tensors' path, another name of it
 	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
 	variants    []*variant
-	byPath      map[string]int // ports, when all are known
-	topK        map[int]int    // of experts: the last dim of the indices
+	byPath      map[portKey]int // ports, when all are known
+	topK        map[int]int     // of experts: the last dim of the indices
 }
+
+// portKey names a port: one path is bound in each entry by itself.
+type portKey struct{ entry, path string }
 
 // Compose makes a plan. Result.Plan is nil where there are errors or no config; err is for what is no one's file: a
 // broken installation or a cancelled context.
@@ -195,9 +199,9 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
 	c.tensorIndex, c.weights = map[string]int{}, map[string]int{}
-	c.ports, c.states, c.instances = map[string]*resolved{}, map[string]int{}, map[string]int{}
+	c.ports, c.states, c.instances = map[portKey]*resolved{}, map[string]int{}, map[string]int{}
 	c.byPath, c.topK = nil, map[int]int{}
-	c.second, c.odd = map[string]int{}, map[int]*diag.Range{}
+	c.second, c.odd = map[int]string{}, map[int]*diag.Range{}
 }
 
 // storedActivation is the float dtype that most tensors have: what the activations are until an operator says

@@ -40,6 +40,7 @@ const maxDepth = 4096
 // value is a result that is expanded at its first use.
 type value struct {
 	make   func() *result
+	peek   func() *value // of a block's or body's result: what it is there, found without expanding it
 	out    *result
 	done   bool
 	busy   bool
@@ -62,6 +63,15 @@ func absentValue() *value { return known(&result{none: true}) }
 
 func (v *value) isAbsent() bool { return v.absent || v.done && v.out != nil && v.out.none }
 
+// none tells whether a value turns out to be absent. The bodies that would give it are opened for that, and no operator
+// or port of them.
+func (v *value) none() bool {
+	for v != nil && !v.done && !v.absent && v.peek != nil {
+		v = v.peek()
+	}
+	return v != nil && v.isAbsent()
+}
+
 func (v *value) force() *result {
 	if !v.done {
 		if v.busy {
@@ -69,7 +79,7 @@ func (v *value) force() *result {
 		}
 		v.busy = true
 		v.out = v.make()
-		v.done, v.busy, v.make = true, false, nil
+		v.done, v.busy, v.make, v.peek = true, false, nil, nil
 	}
 	return v.out
 }
@@ -161,15 +171,33 @@ func (x *expansion) results(p place, n *syntax.Node, call *syntax.Call, count in
 		}
 		return done
 	}
+	return lazily(count, x.opens(p, call), run)
+}
+
+// opens tells whether a call's results are those of a body, which may leave some of them without a value.
+func (x *expansion) opens(p place, call *syntax.Call) bool {
+	return call.Repeat != nil || call.Anonymous != nil || p.port(call.Callee.Text) == nil && x.c.reg.Operator(call.Callee.Text) == nil
+}
+
+// lazily are values that run gives when the first of them is needed.
+func lazily(count int, opens bool, run func() []*value) []*value {
 	out := make([]*value, count)
 	for i := range out {
-		out[i] = &value{make: func() *result {
-			all := run()
-			if i >= len(all) || all[i] == nil {
-				return nil
+		one := func() *value {
+			if all := run(); i < len(all) {
+				return all[i]
 			}
-			return all[i].force()
+			return nil
+		}
+		out[i] = &value{make: func() *result {
+			if v := one(); v != nil {
+				return v.force()
+			}
+			return nil
 		}}
+		if opens {
+			out[i].peek = one
+		}
 	}
 	return out
 }
@@ -250,20 +278,13 @@ const maxRepeat = 2048
 func (x *expansion) lazy(p place, call *syntax.Call, names []syntax.Word) []*value {
 	var done []*value
 	ran := false
-	out := make([]*value, len(names))
-	for i := range out {
-		out[i] = &value{make: func() *result {
-			if !ran {
-				ran = true
-				done = x.invoke(p, call, len(names), names)
-			}
-			if i >= len(done) || done[i] == nil {
-				return nil
-			}
-			return done[i].force()
-		}}
-	}
-	return out
+	return lazily(len(names), x.opens(p, call), func() []*value {
+		if !ran {
+			ran = true
+			done = x.invoke(p, call, len(names), names)
+		}
+		return done
+	})
 }
 
 // invoke expands one call and gives its results.

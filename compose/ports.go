@@ -128,7 +128,7 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 
 // resolvePort evaluates a declaration and binds the exact class, once per path.
 func (x *expansion) resolvePort(d *portDecl) (*resolved, bool) {
-	c, key := x.c, d.path
+	c, key := x.c, portKey{x.c.entry, d.path}
 	if r, ok := c.ports[key]; ok {
 		return r, r != nil
 	}
@@ -271,7 +271,7 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		weights = append(weights, w)
 		parts = append(parts, plan.RolePart{Role: role, Instance: instance})
 		c.pushPort(plan.Port{Path: d.path + "." + role, Kind: kind, Dims: []int{in, out}, Weights: []int{w}, Roles: []string{"weight"}, Place: d.spec.Name.At}, instance)
-		c.second[d.path+"."+name] = len(c.plan.Ports) - 1
+		c.second[len(c.plan.Ports)-1] = d.path + "." + name
 		return true
 	}
 	good := true
@@ -427,6 +427,7 @@ func (c *composer) addPort(d *portDecl, dims, weights []int, roles []string, ins
 
 // pushPort adds a port that the exact class fills at every row count; bind lines change that later.
 func (c *composer) pushPort(p plan.Port, instance int) int {
+	p.Entry = c.entry
 	p.Rows = []plan.RowClass{{First: 1, Instance: instance, Exact: true, Adapted: -1}}
 	c.plan.Ports = append(c.plan.Ports, p)
 	return len(c.plan.Ports) - 1

@@ -41,7 +41,8 @@ func (c *composer) entries(doc *syntax.Document) bool {
 		if !on {
 			continue
 		}
-		done, ok := c.entry(doc, entry)
+		c.entry = entry.Name.Text
+		done, ok := c.expandEntries(doc, entry)
 		if !ok {
 			return false
 		}
@@ -102,8 +103,8 @@ func (c *composer) keptWrites(done []*expanded) func(*plan.Call) bool {
 	return func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
 }
 
-// entry expands an entry under every answer to its guards.
-func (c *composer) entry(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
+// expandEntries expands an entry under every answer to its guards.
+func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
 	todo := [][]answer{nil}
 	var done []*expanded
 	for len(todo) > 0 {

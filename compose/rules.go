@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/expr"
@@ -164,13 +165,44 @@ func (c *composer) planFacts() expr.Value {
 	for i := range c.plan.Ports {
 		ports[i] = c.portRecord(&c.plan.Ports[i])
 	}
-	states := make([]expr.Value, len(c.plan.States))
-	for i, s := range c.plan.States {
-		states[i] = expr.Record("planstate", map[string]any{"path": s.Path, "kind": s.Kind, "entry": "text", "rollback": rollback(s)})
+	var states, entries []expr.Value
+	for _, used := range c.usedStates() {
+		entries = append(entries, expr.Record("planentry", map[string]any{"name": used.entry}))
+		for _, i := range used.states {
+			s := c.plan.States[i]
+			states = append(states, expr.Record("planstate", map[string]any{"path": s.Path, "kind": s.Kind, "entry": used.entry, "rollback": rollback(s)}))
+		}
 	}
 	v := expr.Record("plan", map[string]any{"ports": expr.Records("planport", ports), "states": expr.Records("planstate", states),
-		"entries": expr.Records("planentry", []expr.Value{expr.Record("planentry", map[string]any{"name": "text"})})})
+		"entries": expr.Records("planentry", entries)})
 	return expr.WithCall(v, func(args ...int) expr.Value { return c.memory(args[0], args[1]) })
+}
+
+// entryStates are the states that the programs of an entry use, in the plan's order.
+type entryStates struct {
+	entry  string
+	states []int
+}
+
+// usedStates lists the plan's entries with their states.
+func (c *composer) usedStates() []entryStates {
+	var out []entryStates
+	for i := range c.plan.Programs {
+		g := &c.plan.Programs[i]
+		if n := len(out); n == 0 || out[n-1].entry != g.Entry { // programs of an entry stand together
+			out = append(out, entryStates{entry: g.Entry})
+		}
+		used := &out[len(out)-1]
+		for k := range g.Calls {
+			if s := g.Calls[k].State; s >= 0 && !slices.Contains(used.states, s) {
+				used.states = append(used.states, s)
+			}
+		}
+	}
+	for _, u := range out {
+		slices.Sort(u.states)
+	}
+	return out
 }
 
 // rollback is how a state takes back rejected tokens: as a variant says, else by its kind.
@@ -198,7 +230,7 @@ func (c *composer) portRecord(p *plan.Port) expr.Value {
 	for _, r := range p.Rows {
 		rows = append(rows, r.First)
 	}
-	v := expr.Record("planport", map[string]any{"path": p.Path, "kind": p.Kind, "entry": "text", "weights": expr.Records("weight", weights), "bytes": bytes, "rows": rows})
+	v := expr.Record("planport", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "weights": expr.Records("weight", weights), "bytes": bytes, "rows": rows})
 	return expr.WithCall(v, func(args ...int) expr.Value {
 		r := p.At(args[0])
 		if r == nil {

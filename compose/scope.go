@@ -197,30 +197,27 @@ func (p place) ValueOf(name string) (expr.Value, error) {
 	case "config":
 		return p.x.c.config, nil
 	case expr.Given:
-		return p.given(), nil
+		return expr.Value{}, fmt.Errorf("given is asked for one name: given.NAME")
 	case "B", "T", "S":
 		return expr.Value{}, fmt.Errorf("%s is not known when a file is composed; it stands in dims and in guards alone", name)
 	}
 	return expr.Value{}, fmt.Errorf("%s is not a name here", name)
 }
 
-// given tells of every name that may be absent whether it has a value.
-func (p place) given() expr.Value {
-	out := map[string]bool{}
-	for f := p.frame; f != nil; f = f.outer {
-		for name := range f.inputs {
-			out[name] = p.hasValue(name)
-		}
-		for name := range f.gives {
-			out[name] = p.hasValue(name)
-		}
-	}
-	return expr.Of(out)
+// HasValue answers given.NAME: of an input, or of a name that some line of the body or around it gives. A call that
+// would give the name is opened as far as the answer needs; where that hangs on a guard, so does the answer.
+func (p place) HasValue(name string) (has, known bool) {
+	v := p.value(name)
+	return v != nil && !v.none(), v != nil || p.mayGive(name)
 }
 
-func (p place) hasValue(name string) bool {
-	v := p.value(name)
-	return v != nil && !v.isAbsent()
+// GivenNames lists what given may ask.
+func (p place) GivenNames() []string {
+	var out []string
+	for f := p.frame; f != nil; f = f.outer {
+		out = append(append(out, sortedKeys(f.inputs)...), sortedKeys(f.gives)...)
+	}
+	return out
 }
 
 // Names lists what an expression may use, for suggestions.

@@ -331,6 +331,7 @@ func (s *checker) typeOfNode(b *body, file *source.File, n *yaml.Node) (*expr.Ty
 		return v.Type, bad == ""
 	}
 	s.reads(b, n.Value)
+	s.given(b, file, n, 0, n.Value)
 	t, err := s.c.ex.Check(n.Value, b)
 	if err != nil {
 		s.c.exprError(file, n, 0, err)
@@ -343,9 +344,38 @@ func (s *checker) reads(b *body, src string) {
 	for _, name := range s.c.ex.Names(src) {
 		b.read(name)
 	}
-	for _, name := range s.c.ex.GivenNames(src) {
+}
+
+// given checks the names that given asks: the body's inputs, and what its lines or those around it give.
+func (s *checker) given(b *body, file *source.File, n *yaml.Node, offset int, src string) {
+	names, offsets := s.c.ex.GivenNames(src)
+	for i, name := range names {
 		b.read(name)
+		found := b.find(name)
+		if found != nil && (found.kind == aValue || found.kind == anInput) {
+			continue
+		}
+		at := file.Within(n, offset+offsets[i], len([]rune(name)))
+		if found != nil {
+			s.c.list.Errorf("unknown-name", at, "given.%s: %s is a %s; given asks inputs and what lines give", name, name, found.kind).Because(found.at, "declared here")
+			continue
+		}
+		d := s.c.list.Errorf("unknown-name", at, "given.%s: %s is no input of this body, and no line of it gives %s", name, name, name)
+		helpNames(d, name, b.values(), "it has")
 	}
+}
+
+// values are the names that given may ask.
+func (b *body) values() []string {
+	var out []string
+	for ; b != nil; b = b.outer {
+		for _, name := range sortedKeys(b.names) {
+			if k := b.names[name].kind; k == aValue || k == anInput {
+				out = append(out, name)
+			}
+		}
+	}
+	return out
 }
 
 // typed checks an expression against a parameter's type.
@@ -399,6 +429,7 @@ func (s *checker) template(b *body, t *syntax.Template) {
 		}
 		src := string(runes[i+1 : end])
 		s.reads(b, src)
+		s.given(b, t.File, t.Node, i+1, src)
 		if _, err := s.c.ex.Check(src, b); err != nil {
 			s.c.exprError(t.File, t.Node, i+1, err)
 		}
@@ -406,10 +437,17 @@ func (s *checker) template(b *body, t *syntax.Template) {
 	}
 }
 
-// viewReads counts the lets that a view reads; its patterns and conditions are checked when it is applied.
-func (s *checker) viewReads(b *body, doc *syntax.Document) {
+// viewReads counts the lets that a view reads, those of the views that it takes over too; its patterns and conditions
+// are checked when it is applied.
+func (s *checker) viewReads(b *body, doc *syntax.Document, within ...string) {
 	for i := range doc.View {
 		step := &doc.View[i]
+		if step.Verb.Text == "view" && len(step.Patterns) == 1 && !containsString(within, step.Patterns[0].Text) {
+			name := step.Patterns[0].Text
+			if other := s.c.lib.model(name, doc); other != nil {
+				s.viewReads(b, other, append(within, name)...)
+			}
+		}
 		if step.When != nil && step.When.Node.Kind == yaml.ScalarNode {
 			s.reads(b, step.When.Node.Value)
 		}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/schema/reference"
 )
 
 // TestOperators holds operators.md to the registry. `go test ./docs -update` writes it anew.
@@ -32,7 +33,11 @@ func TestOperators(t *testing.T) {
 	b.WriteString("\n## Classes\n\nA class fills a port: it computes with the port's weights. An exact one makes the very MLX calls " +
 		"that mlx-lm makes; a bounded one says how far it may be from that ([numerics.md](numerics.md)).\n")
 	for _, c := range r.Classes() {
-		fmt.Fprintf(&b, "\n### class: %s\n\n%s\n\nPorts: %s. %s\n", c.Name, c.Doc, code(c.Kinds), limits(c))
+		fills := "Ports: " + code(c.Kinds)
+		if c.Takes(registry.StateRead) {
+			fills = "Reads states"
+		}
+		fmt.Fprintf(&b, "\n### class: %s\n\n%s\n\n%s. %s\n", c.Name, c.Doc, fills, limits(c))
 		params(&b, "parameter", c.Params)
 	}
 	generated(t, "operators.md", b.String())
@@ -42,6 +47,18 @@ func limits(c *registry.Class) string {
 	rows := "Any number of rows."
 	if c.MinRows > 1 || c.MaxRows > 0 {
 		rows = fmt.Sprintf("Rows: %d to %d.", max(c.MinRows, 1), c.MaxRows)
+	}
+	if c.OneRow {
+		rows = "Rows: the one count that it is bound to."
+	}
+	if c.Needs != "" {
+		rows += " For " + reference.Needs[c.Needs] + "."
+	}
+	switch {
+	case c.Build == nil:
+		rows += " No kernel in this build: a signature, to compose with."
+	case c.Kernels != nil:
+		rows += " Kernels: " + code(c.Kernels) + "."
 	}
 	if c.Numerics == "" {
 		return rows + " Exact."

@@ -82,6 +82,9 @@ func Open(ctx context.Context, p *plan.Plan, r *registry.Registry, loader Loader
 	if device == "" && mlx.DefaultDevice().IsGPU() {
 		device = "gpu"
 	}
+	if err := checkKernels(p, r, device); err != nil {
+		return nil, err
+	}
 	est, err := EstimateFor(p, r, Demand{positions, o.Batch, o.Chunk, device})
 	if err != nil {
 		return nil, err

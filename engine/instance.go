@@ -64,6 +64,9 @@ func (e *Engine) newInstance(inst *plan.Instance, b bound, u use, depth int) (re
 	if class == nil {
 		return nil, fmt.Errorf("this engine has no class %s", inst.Class)
 	}
+	if class.Build == nil {
+		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
+	}
 	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: b.transposed, Device: e.device, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}}
 	for _, w := range inst.Weights {

@@ -80,7 +80,7 @@ func variantPlan() *plan.Plan {
 			down = []plan.RowClass{exact(1, 1, n+2), {First: 2, Last: 8, Instance: n + 3, Adapted: n + 2, At: line(9)}, exact(9, 0, n+2)}
 		}
 		port := func(role, kind string, rows []plan.RowClass, weights []int, roles ...string) plan.Port {
-			return plan.Port{Path: layer + role, Kind: kind, Dims: []int{64, 128}, Weights: weights, Roles: roles, Rows: rows, Place: at(4)}
+			return plan.Port{Entry: "text", Path: layer + role, Kind: kind, Dims: []int{64, 128}, Weights: weights, Roles: roles, Rows: rows, Place: at(4)}
 		}
 		p.Ports = append(p.Ports,
 			port(".gate_proj", "linear", []plan.RowClass{exact(1, 0, n)}, []int{base}, "weight"),

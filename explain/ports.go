@@ -86,7 +86,7 @@ func fillEntry(p *plan.Plan, e *Entry) {
 // the path of the one that is called.
 func portsOf(p *plan.Plan, entry string) []int {
 	called := make([]bool, len(p.Ports))
-	roots := map[string]bool{}
+	roots := map[string]bool{} // of this entry
 	for i := range p.Programs {
 		if p.Programs[i].Entry != entry {
 			continue
@@ -106,7 +106,7 @@ func portsOf(p *plan.Plan, entry string) []int {
 		if at := strings.LastIndexByte(parent, '.'); at >= 0 {
 			parent = parent[:at]
 		}
-		if called[i] || roots[parent] {
+		if called[i] || p.Ports[i].Entry == entry && roots[parent] {
 			out = append(out, i)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 type Facts struct {
 	Checkpoint *Checkpoint
 	Config     string // the config's path, where there is no checkpoint
-	Device     string
+	Device     string // as it is named to a reader
+	Kind       string // of the device: cpu, gpu; "": a CPU
 	Memory     Memory
 }
 
@@ -47,6 +48,7 @@ type Report struct {
 	Variants   []string     `json:"variants"`
 	Layers     int          `json:"layers"`
 	Entries    []Entry      `json:"entries"`
+	NoKernel   []string     `json:"no_kernel,omitempty"` // classes that run, but for which this build has no kernel on the device
 	States     []State      `json:"states"`
 	Programs   []Program    `json:"programs"`
 	Adapters   []Target     `json:"adapters"`
@@ -128,7 +130,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	r := &Report{
 		Model: p.Model, Checkpoint: f.Checkpoint, Config: f.Config, Device: f.Device, Variants: append([]string{}, p.Variants...),
 		Layers: p.Layers, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
-		States: []State{}, Dropped: []Dropped{}, Entries: entries(p),
+		States: []State{}, Dropped: []Dropped{}, Entries: entries(p), NoKernel: noKernel(p, reg, f.Kind),
 	}
 	r.Adapters = targets(r.Entries)
 	for i := range p.States {
@@ -148,6 +150,28 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		r.Dropped = append(r.Dropped, Dropped{d.Path, d.What, d.Why, line(d.At)})
 	}
 	return r, nil
+}
+
+// noKernel lists the classes of the programs that this build cannot run on a kind of device.
+func noKernel(p *plan.Plan, reg *registry.Registry, device string) []string {
+	if device == "" {
+		device = "cpu"
+	}
+	run := map[int]bool{}
+	for g := range p.Programs {
+		for k := range p.Programs[g].Calls {
+			reach(p, p.Programs[g].Calls[k].Instance, run)
+		}
+	}
+	var out []string
+	for i := range run {
+		class := reg.Class(p.Instances[i].Class)
+		if class != nil && !class.HasKernel(device) && !slices.Contains(out, class.Name) {
+			out = append(out, class.Name)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // ownKeys are config keys that no expression need ask for: they say how weights are stored and where a text ends, which is

@@ -14,6 +14,10 @@ func (r *Report) WriteText(w io.Writer) error {
 	for i := range r.Entries {
 		r.Entries[i].text(&b)
 	}
+	if len(r.NoKernel) > 0 {
+		b.WriteString("\nno kernel for this device in this build: the plan can be read, not run\n")
+		wrapped(&b, r.NoKernel)
+	}
 	r.statesText(&b)
 	r.programsText(&b)
 	r.adaptersText(&b)

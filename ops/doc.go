@@ -3,7 +3,8 @@
 // experts.go), the recurrences in delta.go, ssm.go, wkv7.go and causalconv.go over what recurrent.go has for all.
 //
 // Each entry is complete: signature, documentation, shape and dtype inference over symbolic dims (pure, no MLX), and a
-// constructor. A constructor decides everything; the function that it makes calls MLX in the very order in which
+// constructor. Classes of the sig*.go files are signatures that plans are composed with; one without a constructor has no
+// kernel in this build yet. A constructor decides everything; the function that it makes calls MLX in the very order in which
 // mlx-lm does, so that an exact graph has mlx-lm's bits.
 //
 // What an operator makes on the way to its results belongs to the forward's scope. The engine lets go of it before it

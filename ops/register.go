@@ -23,9 +23,15 @@ func Register(r *registry.Registry) error {
 			return fmt.Errorf("ops: %w", err)
 		}
 	}
-	for _, c := range []*registry.Class{dense(), affine(), affineDense(), unfusedMLP(), gateUpUnfused(), mlpGateDown()} {
-		if err := r.AddClass(c); err != nil {
-			return fmt.Errorf("ops: %w", err)
+	for _, family := range [][]*registry.Class{
+		{dense(), denseRows(), affine(), affineDense(), affineRows(), affineMMA()}, trellisClasses(),
+		{unfusedMLP(), gateUpUnfused(), mlpGateDown(), mlpFused()}, {expertsRows(), expertsStreamed()},
+		{aneAffineSplit(), aneMLPSplit()}, kvReads(),
+	} {
+		for _, c := range family {
+			if err := r.AddClass(c); err != nil {
+				return fmt.Errorf("ops: %w", err)
+			}
 		}
 	}
 	return nil

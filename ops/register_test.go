@@ -89,5 +89,6 @@ func TestExactClasses(t *testing.T) {
 		}
 	}
 	require.Equal(t, "mlp.unfused", r.ExactClass("mlp", "parts").Name)
-	require.Nil(t, r.ExactClass("linear", "trellis"))
+	require.Equal(t, "trellis", r.ExactClass("linear", "trellis").Name)
+	require.Nil(t, r.ExactClass("head", "trellis"))
 }

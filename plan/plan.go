@@ -101,8 +101,9 @@ type Activation struct {
 	Args     Args   `json:"args,omitempty"`
 }
 
-// Port is a place where weights meet a class.
+// Port is a place of one entry where weights meet a class. Entries that name one path share its weights, not its classes.
 type Port struct {
+	Entry   string     `json:"entry"`
 	Path    string     `json:"path"`
 	Kind    string     `json:"kind"`
 	Dims    []int      `json:"dims"`

@@ -3,30 +3,74 @@ package registry
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/port"
 )
 
-// Class fills a port: it computes with the port's weights.
+// StateRead is the kind of a class that reads a state, where others have the kind of port that they fill.
+const StateRead = "read"
+
+// Class fills a port: it computes with the port's weights. Or it reads a state (StateRead). All but Build is its
+// signature: plans are composed with it, whether or not this build has a kernel.
 type Class struct {
 	Name    string
 	Doc     string
-	Kinds   []string // of ports
+	Kinds   []string // of ports, or StateRead
 	Params  []Param
-	MinRows int // 0: 1
-	MaxRows int // 0: no limit
+	MinRows int  // 0: 1
+	MaxRows int  // 0: no limit
+	OneRow  bool // bound to one row count each time, which it is made for: no range
+	// Needs is the device that the class is for: "" any, "gpu", "ane" (one with a Neural Engine).
+	Needs string
 	// Numerics is "" for an exact class (the very MLX calls that mlx-lm makes), else the bound and how it was measured.
 	Numerics string
 	// Parts are the roles that a form takes from the parts' own bindings; nil for a class that holds weights itself.
 	Parts []string
+	// Holds are roles of a form's port with whose weights it computes itself, beside its parts.
+	Holds []string
+	// Activations are the operators between gate and up that the class computes itself; nil: any.
+	Activations []string
 	// ExactFor lists the storages of which this is the exact class.
 	ExactFor []string
-	// Accept says why the class does not take the weights (by role), or nil.
+	// Accept says why the class does not take the weights (by role), or nil. Of a StateRead the role is "state".
 	Accept func(kind string, weights map[string]plan.Facts) error
-	// Build makes the function that runs.
+	// AcceptArgs says what is wrong with parameters of the right types, or nil: an *ArgError names one. nil: all will do.
+	AcceptArgs func(args plan.Args) error
+	// Build makes the function that runs; nil where this build has no kernel for any device.
 	Build func(b *ClassBuild) (Run, error)
+	// Kernels are the kinds of device that Build serves; nil: every kind.
+	Kernels []string
+}
+
+// HasKernel tells whether this build can run the class on a kind of device.
+func (c *Class) HasKernel(device string) bool {
+	return c.Build != nil && (c.Kernels == nil || slices.Contains(c.Kernels, device))
+}
+
+// KernelText says for which devices this build has a kernel.
+func (c *Class) KernelText() string {
+	switch {
+	case c.Build == nil:
+		return "none in this build: a signature, to compose with"
+	case c.Kernels == nil:
+		return "every device"
+	}
+	return strings.Join(c.Kernels, ", ")
+}
+
+// Suits says why the class is not for a device, or nil.
+func (c *Class) Suits(device string, ane bool) error {
+	switch {
+	case c.Needs == "ane" && !ane:
+		return errors.New("it needs a Neural Engine, which this device does not have")
+	case c.Needs != "" && c.Needs != "ane" && c.Needs != device:
+		return fmt.Errorf("it is for a %s; this device is a %s", c.Needs, device)
+	}
+	return nil
 }
 
 // ClassBuild is what a class's constructor may ask.
@@ -50,11 +94,11 @@ type Opened struct {
 }
 
 func (c *Class) check() error {
-	if c.Doc == "" || c.Accept == nil || c.Build == nil || len(c.Kinds) == 0 {
-		return errors.New("a class has a Doc, Kinds, Accept and Build")
+	if c.Doc == "" || c.Accept == nil || len(c.Kinds) == 0 {
+		return errors.New("a class has a Doc, Kinds and Accept")
 	}
 	for _, k := range c.Kinds {
-		if port.Kinds[k] == nil {
+		if port.Kinds[k] == nil && k != StateRead {
 			return fmt.Errorf("no port kind %s", k)
 		}
 	}

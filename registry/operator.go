@@ -48,7 +48,7 @@ type Input struct {
 // Param is a parameter of an operator or class.
 type Param struct {
 	Name     string
-	Type     string // int float bool string map dims dtype, lists ints floats bools strings
+	Type     string // int float bool string map dims dtype class, lists ints floats bools strings
 	Doc      string
 	Default  *plan.Value
 	Optional bool // may be left out, without a default
@@ -56,7 +56,7 @@ type Param struct {
 }
 
 // ParamTypes are the types that a parameter may have.
-var ParamTypes = []string{"int", "float", "bool", "string", "map", "dims", "dtype", "ints", "floats", "bools", "strings"}
+var ParamTypes = []string{"int", "float", "bool", "string", "map", "dims", "dtype", "class", "ints", "floats", "bools", "strings"}
 
 // StateUse tells whether a call takes `state:`.
 type StateUse uint8

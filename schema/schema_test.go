@@ -16,6 +16,7 @@ import (
 	"github.com/graphrun/graphrun/compose/format"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/schema"
 	"github.com/graphrun/graphrun/schema/reference"
 )
@@ -229,9 +230,12 @@ func TestExamplesValidate(t *testing.T) {
 				require.Equal(t, "gate_up", e.Name)
 				continue
 			}
-			lines := strings.Join(e.Example, "\n")
+			lines, head := strings.Join(e.Example, "\n"), head
 			if kind == reference.State {
 				lines = "  " + lines
+			}
+			if e.Fact("kinds") == registry.StateRead {
+				head = strings.Replace(head, "bind:", "states:", 1)
 			}
 			doc, err := plain([]byte("graphrun: v1\nname: x\n" + head + lines + "\n"))
 			require.NoError(t, err, e.Example)

@@ -81,6 +81,9 @@ func accepted(typ string) *Schema {
 
 // param describes a parameter at a call. A key without a value takes the value of that name in scope, except a dtype.
 func param(p reference.Item) *Schema {
+	if p.Type == "class" {
+		return described("class.one", strings.TrimSpace(fmt.Sprintf("%s (%s, %s)", sentence(p.Doc), p.Type, p.Presence())))
+	}
 	s := typed(p.Type)
 	if p.Type != "dtype" {
 		s.Type = append(s.Type, "null")

@@ -17,6 +17,7 @@ func (c *classesCmd) Run(t terminal) error {
 	}
 	return listEntries(t, l.Of(reference.Class), c.JSON, func(e reference.Entry) []string {
 		numerics, _, _ := strings.Cut(e.Fact("numerics"), ":")
-		return []string{e.Name, e.Fact("kinds"), e.Fact("rows"), numerics}
+		kernel, _, _ := strings.Cut(e.Fact("kernel"), ":")
+		return []string{e.Name, e.Fact("kinds"), e.Fact("rows"), numerics, "kernel: " + kernel}
 	})
 }

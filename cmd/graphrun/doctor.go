@@ -9,6 +9,7 @@ import (
 	"text/tabwriter"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/ops"
 )
 
 type doctorCmd struct {
@@ -63,6 +64,7 @@ func report(t terminal, b mlx.BuildInfo) error {
 	} else {
 		line("MLX", "not in this build")
 	}
+	line("classes", kernels())
 	line("CPU", fmt.Sprintf("%s, %d cores, %s", b.CPU.Arch, b.CPU.Cores, orUnknown(strings.Join(b.CPU.Features, " "))))
 	if err := w.Flush(); err != nil {
 		return err
@@ -78,6 +80,30 @@ func report(t terminal, b mlx.BuildInfo) error {
 		}
 	}
 	return nil
+}
+
+// kernels counts the classes that this build can run on its default device, and names the others.
+func kernels() string {
+	reg, err := ops.Default()
+	if err != nil {
+		return err.Error()
+	}
+	kind := "cpu"
+	if mlx.DefaultDevice().IsGPU() {
+		kind = "gpu"
+	}
+	var without []string
+	for _, c := range reg.Classes() {
+		if !c.HasKernel(kind) {
+			without = append(without, c.Name)
+		}
+	}
+	all := len(reg.Classes())
+	text := fmt.Sprintf("%d of %d have a kernel for the %s", all-len(without), all, kind)
+	if len(without) > 0 {
+		text += "; to compose with only: " + strings.Join(without, " ")
+	}
+	return text
 }
 
 func orUnknown(s string) string {

@@ -26,8 +26,17 @@ type Scope interface {
 	Names() []string
 }
 
-// Given is what a scope answers for `given`: whether optional inputs have a value, by name.
+// Given is the name under which an expression asks whether a name has a value: given.NAME.
 const Given = "given"
+
+// Givens is a scope that answers given.NAME. It is asked for the names of the expression alone, as an answer may need
+// work of its own.
+type Givens interface {
+	// HasValue tells whether a name has a value; known is false for a name that can have none.
+	HasValue(name string) (has, known bool)
+	// GivenNames lists the names that may be asked, for suggestions.
+	GivenNames() []string
+}
 
 // Engine compiles and evaluates. It is not for concurrent use.
 type Engine struct {
@@ -66,7 +75,7 @@ func (e *Error) Error() string { return e.Message }
 type parsed struct {
 	ast   *cel.Ast
 	names []use
-	given []string // NAME of given.NAME
+	given []use // NAME of given.NAME
 	err   *Error
 }
 
@@ -136,7 +145,9 @@ func (p *parsed) collect(src string) {
 			}
 		case ast.SelectKind:
 			if op := x.AsSelect().Operand(); op.Kind() == ast.IdentKind && op.AsIdent() == Given {
-				p.given = append(p.given, x.AsSelect().FieldName())
+				// The select's own place is its dot.
+				at, _ := info.GetOffsetRange(x.ID())
+				p.given = append(p.given, use{x.AsSelect().FieldName(), int(at.Start) + 1})
 			}
 			walk(x.AsSelect().Operand())
 		case ast.CallKind:
@@ -191,8 +202,39 @@ func (e *Engine) Names(src string) []string {
 	return out
 }
 
-// GivenNames lists the NAMEs of given.NAME in an expression.
-func (e *Engine) GivenNames(src string) []string { return e.parse(src).given }
+// GivenNames lists the NAMEs of given.NAME in an expression with their places in it.
+func (e *Engine) GivenNames(src string) (names []string, offsets []int) {
+	for _, u := range e.parse(src).given {
+		names, offsets = append(names, u.name), append(offsets, u.offset)
+	}
+	return names, offsets
+}
+
+// givenValue answers given.NAME for the names that the expression asks.
+func givenValue(p *parsed, s Scope) (Value, *Error) {
+	g, ok := s.(Givens)
+	answers := map[string]bool{}
+	for _, u := range p.given {
+		var has, known bool
+		if ok {
+			has, known = g.HasValue(u.name)
+		}
+		if !known {
+			return Value{}, unknownGiven(u, g)
+		}
+		answers[u.name] = has
+	}
+	return Of(answers), nil
+}
+
+func unknownGiven(u use, g Givens) *Error {
+	e := &Error{Code: "unknown-name", Offset: u.offset, Length: len([]rune(u.name)),
+		Message: fmt.Sprintf("given.%s: %s is no input of this body, and no line of it gives %s", u.name, u.name, u.name)}
+	if g != nil {
+		e.Help = diag.DidYouMean(u.name, g.GivenNames())
+	}
+	return e
+}
 
 // Check gives the static type.
 func (e *Engine) Check(src string, s Scope) (*Type, *Error) {
@@ -238,6 +280,14 @@ func (e *Engine) Eval(src string, s Scope) (Value, *Error) {
 	}
 	vars := map[string]any{}
 	for _, u := range p.names {
+		if u.name == Given {
+			v, err := givenValue(p, s)
+			if err != nil {
+				return Value{}, err
+			}
+			vars[Given] = v.Val
+			continue
+		}
 		v, err := s.ValueOf(u.name)
 		if err != nil {
 			return Value{}, &Error{Code: "no-value", Offset: u.offset, Length: len(u.name), Message: err.Error()}

@@ -160,6 +160,13 @@ func OfClass(c *registry.Class) Entry {
 	} else {
 		fact("numerics", "bounded: "+c.Numerics)
 	}
+	if c.Needs != "" {
+		fact("needs", Needs[c.Needs])
+	}
+	fact("kernel", c.KernelText())
+	if len(c.Activations) > 0 {
+		fact("activation", strings.Join(c.Activations, " "))
+	}
 	if len(c.Parts) > 0 {
 		fact("parts", strings.Join(c.Parts, " ")+", each by its own binding")
 	}
@@ -177,15 +184,25 @@ func OfClass(c *registry.Class) Entry {
 		value = "{" + c.Name + ": {" + strings.Join(given, ", ") + "}}"
 	}
 	how := "class: " + value
-	if c.MinRows > 1 || c.MaxRows > 0 {
+	if c.MinRows > 1 || c.MaxRows > 0 || c.OneRow {
 		how = "rows: {" + rowKey(c) + ": " + value + "}"
+	}
+	if c.Kinds[0] == registry.StateRead {
+		e.Example = []string{"- {states: '**.kv', read: {rows: {" + rowKey(c) + ": " + value + "}}}"}
+		return e
 	}
 	e.Example = []string{fmt.Sprintf("- {ports: '**', kind: %s, %s}", c.Kinds[0], how)}
 	return e
 }
 
+// Needs says what a device is that a class needs.
+var Needs = map[string]string{"cpu": "a CPU", "gpu": "a GPU", "ane": "a Neural Engine"}
+
 func rows(c *registry.Class) string {
-	if c.MinRows <= 1 && c.MaxRows == 0 {
+	switch {
+	case c.OneRow:
+		return "the one count that it is bound to"
+	case c.MinRows <= 1 && c.MaxRows == 0:
 		return "any"
 	}
 	return rowKey(c)
@@ -194,6 +211,10 @@ func rows(c *registry.Class) string {
 func rowKey(c *registry.Class) string {
 	first := max(c.MinRows, 1)
 	switch {
+	case c.OneRow:
+		return "2048"
+	case c.MaxRows == 0 && first == 1:
+		return "else"
 	case c.MaxRows == 0:
 		return fmt.Sprintf("%d..", first)
 	case c.MaxRows == first:

@@ -1,0 +1,220 @@
+package compose
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// classOf chooses among a class's conditions, evaluates its parameters and makes the instance for a range of rows.
+func (c *composer) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s segment) (instance, adapted int, ok bool) {
+	scope := c.portFacts(line.owner, index)
+	choice, ok := c.chosen(spec, scope)
+	if !ok {
+		return -1, -1, false
+	}
+	instance, ok = c.instanceOf(line, index, choice, scope, s)
+	if !ok || choice.Adapted == nil {
+		return instance, -1, ok
+	}
+	other, ok := c.chosen(choice.Adapted, scope)
+	if !ok {
+		return -1, -1, false
+	}
+	adapted, ok = c.instanceOf(line, index, other, scope, s)
+	return instance, adapted, ok
+}
+
+// chosen is the first class of a list whose condition holds.
+func (c *composer) chosen(spec *syntax.ClassSpec, scope facts) (*syntax.ClassChoice, bool) {
+	for i := range spec.Choices {
+		choice := &spec.Choices[i]
+		if choice.When == nil {
+			return choice, true
+		}
+		v, ok := c.evalFacts(choice.When, scope)
+		if !ok {
+			return nil, false
+		}
+		if b, _ := v.Bool(); b {
+			return choice, true
+		}
+	}
+	c.list.Errorf("no-class", spec.At, "none of these classes' conditions holds")
+	return nil, false
+}
+
+func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (int, bool) {
+	p := &c.plan.Ports[index]
+	name, given := choice.Name, choice.Args
+	for _, named := range line.owner.doc.Variant.Classes { // a name of the variant's own
+		if named.Name.Text == name.Text {
+			inner, ok := c.chosen(&named.Class, scope)
+			if !ok {
+				return -1, false
+			}
+			if len(given) > 0 {
+				c.list.Errorf("unknown-parameter", given[0].Name.At, "%s is a class with its parameters already", name.Text).Because(named.Name.At, "named here")
+				return -1, false
+			}
+			name, given = inner.Name, inner.Args
+		}
+	}
+	class := c.reg.Class(name.Text)
+	if class == nil {
+		names := classNames(c.reg)
+		for _, n := range line.owner.doc.Variant.Classes {
+			names = append(names, n.Name.Text)
+		}
+		d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text)
+		helpNames(d, name.Text, names, "classes")
+		return -1, false
+	}
+	if class.Takes(registry.StateRead) {
+		c.list.Errorf("class-kind", name.At, "%s reads states and fills no port", class.Name).Helped("write it under states: `- {states: '**.kv', read: {rows: {…: %s}}}`", class.Name)
+		return -1, false
+	}
+	if !class.Takes(p.Kind) {
+		d := c.list.Errorf("class-kind", name.At, "%s fills ports of kind %s; %s is of kind %s", class.Name, strings.Join(class.Kinds, ", "), generalised(p.Path), p.Kind).Because(p.Place, "declared here")
+		if fit := c.fitting(p.Kind); len(fit) > 0 {
+			d.Helped("classes for a %s: %s", p.Kind, strings.Join(fit, ", "))
+		}
+		return -1, false
+	}
+	if !c.rowsFit(class, name.At, index, s) {
+		return -1, false
+	}
+	if !c.suits(class, name.At) {
+		return -1, false
+	}
+	args, ok := c.classArgs(class, given, name, scope)
+	if !ok {
+		return -1, false
+	}
+	if err := c.accepts(class, p); err != nil {
+		d := c.list.Errorf("class-refuses", name.At, "%s does not take %s: %v", class.Name, generalised(p.Path), err).Because(p.Place, "the port is declared here")
+		d.Helped("leave it to the exact class by a condition: when: …")
+		return -1, false
+	}
+	if class.Parts != nil {
+		return c.form(class, index, args, s, name.At)
+	}
+	exact := c.plan.Instances[p.Rows[0].Instance]
+	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p, p.Roles), Activation: exact.Activation, At: name.At}), true
+}
+
+// suits holds a class to the device that the plan is for.
+func (c *composer) suits(class *registry.Class, at diag.Range) bool {
+	err := class.Suits(or(c.req.Device.Kind, "cpu"), c.req.Device.ANE)
+	if err == nil {
+		return true
+	}
+	when := "device.kind == '" + class.Needs + "'"
+	if class.Needs == "ane" {
+		when = "device.ane"
+	}
+	c.list.Errorf("class-device", at, "%s is not for this device: %v", class.Name, err).
+		Helped("bind it under a condition: `when: %s`; or hold the whole variant to it: `requires: %s`", when, when)
+	return false
+}
+
+// accepts asks a class whether it takes a port's weights and computes its activation.
+func (c *composer) accepts(class *registry.Class, p *plan.Port) error {
+	if act := c.plan.Instances[p.Rows[0].Instance].Activation; class.Activations != nil && act != nil && !containsString(class.Activations, act.Operator) {
+		return fmt.Errorf("its activation is %s; %s is computed", act.Operator, strings.Join(class.Activations, " or "))
+	}
+	weights := map[string]plan.Facts{}
+	for i, w := range p.Weights {
+		weights[p.Roles[i]] = c.plan.Weights[w].Facts
+	}
+	return class.Accept(p.Kind, weights)
+}
+
+// roleWeights are a port's weights of some roles.
+func roleWeights(p *plan.Port, roles []string) []plan.RoleWeight {
+	var out []plan.RoleWeight
+	for i, w := range p.Weights {
+		if containsString(roles, p.Roles[i]) {
+			out = append(out, plan.RoleWeight{Role: p.Roles[i], Weight: w})
+		}
+	}
+	return out
+}
+
+func classNames(r *registry.Registry) []string {
+	var out []string
+	for _, c := range r.Classes() {
+		out = append(out, c.Name)
+	}
+	return out
+}
+
+func (c *composer) fitting(kind string) []string {
+	var out []string
+	for _, class := range c.reg.Classes() {
+		if class.Takes(kind) {
+			out = append(out, class.Name)
+		}
+	}
+	return out
+}
+
+// rowsFit holds a range to a class's limits. There is no nearest match.
+func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s segment) bool {
+	lo, hi := max(class.MinRows, 1), class.MaxRows
+	if hi == 0 {
+		hi = endless
+	}
+	if s.first < lo || s.last > hi {
+		d := c.list.Errorf("class-rows", at, "%s takes %s rows; this table binds it to %s", class.Name, spanText(lo, hi), spanText(s.first, s.last)).In(c.plan.Ports[index].Path)
+		if max(s.first, lo) <= min(s.last, hi) {
+			d.Helped("write `%s: %s`", spanText(max(s.first, lo), min(s.last, hi)), class.Name)
+		}
+		return false
+	}
+	if class.OneRow && s.first != s.last {
+		c.list.Errorf("class-rows", at, "%s is made for one row count; this table binds it to %s", class.Name, spanText(s.first, s.last)).In(c.plan.Ports[index].Path).
+			Helped("name one count, as the tokens of a full prompt chunk: `%d: %s`", 2048, class.Name)
+		return false
+	}
+	if odd := c.odd[index]; odd != nil && (class.MinRows > 1 || class.MaxRows > 0 || class.OneRow) {
+		c.list.Errorf("class-rows", at, "%s counts rows as B * T, and the port's input has other leading dims", class.Name).Because(*odd, "called here").In(c.plan.Ports[index].Path)
+		return false
+	}
+	return true
+}
+
+// form is a class over the parts' own bindings at a range of rows.
+func (c *composer) form(class *registry.Class, index int, args plan.Args, s segment, at diag.Range) (int, bool) {
+	p := &c.plan.Ports[index]
+	exact := c.plan.Instances[p.Rows[0].Instance]
+	base := p.Path
+	if p.Kind == "gate_up" {
+		base = strings.TrimSuffix(p.Path, ".gate_up")
+	}
+	roles := class.Parts
+	if class.Name == exact.Class { // its parts are the port's: separate tensors or a fused one
+		roles = nil
+		for _, r := range exact.Parts {
+			roles = append(roles, r.Role)
+		}
+	}
+	var parts []plan.RolePart
+	for _, role := range roles {
+		part := c.portAt(p.Entry, base+"."+role)
+		if part == nil {
+			c.list.Errorf("class-refuses", at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here")
+			return -1, false
+		}
+		row := part.At(s.first)
+		if row == nil {
+			return -1, false // the part could not be bound: reported there
+		}
+		parts = append(parts, plan.RolePart{Role: role, Instance: row.Instance})
+	}
+	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p, class.Holds), Parts: parts, Activation: exact.Activation, At: at}), true
+}

@@ -1,0 +1,104 @@
+package ops
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// matrixKinds are the ports of one matrix that multiplies.
+var matrixKinds = []string{"linear", "head"}
+
+// affineRows is for a few rows: decoding, and checking a draft.
+func affineRows() *registry.Class {
+	return &registry.Class{
+		Name: "affine.rows",
+		Doc: "A weight of mode affine for a few rows: each group is summed in float32 as scale · Σ q x + zero · Σ x, the codes read once for all rows, " +
+			"the result rounded once; a bias is a sum of its own.",
+		Kinds:    matrixKinds,
+		MaxRows:  16,
+		Params:   []registry.Param{withDefault("tile", "int", "rows that share one pass over the codes", intValue(4))},
+		Numerics: "sums are float32 in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-2 by its contract",
+		Accept:   acceptAffineMode,
+		AcceptArgs: func(args plan.Args) error {
+			if n := args.Int("tile"); n < 1 || n > 16 {
+				return registry.Wrong("tile", "a tile is of 1 to 16 rows; this is %d", n)
+			}
+			return nil
+		},
+	}
+}
+
+// affineMMA is for a few rows on a matrix unit.
+func affineMMA() *registry.Class {
+	return &registry.Class{
+		Name: "affine.mma",
+		Doc: "A weight of mode affine, 3 or 4 bits in groups of 64, on a matrix unit: tiles of 8 by 8 with float32 sums, rows filled up to 8. " +
+			"Inputs divide by 256, outputs by 8.",
+		Kinds:    matrixKinds,
+		MaxRows:  8,
+		Numerics: "float32 sums in tiles, in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-2 by its contract",
+		Accept: func(kind string, weights map[string]plan.Facts) error {
+			if err := acceptAffineMode(kind, weights); err != nil {
+				return err
+			}
+			f := weights["weight"]
+			switch {
+			case f.Bits != 3 && f.Bits != 4:
+				return fmt.Errorf("weight has %d bits; 3 or 4 are wanted", f.Bits)
+			case f.Group != 64:
+				return fmt.Errorf("weight has groups of %d; groups of 64 are wanted", f.Group)
+			}
+			return acceptMultiples("weight", f, 256, 8)
+		},
+	}
+}
+
+// denseRows is for a few rows of a large dense matrix.
+func denseRows() *registry.Class {
+	return &registry.Class{
+		Name: "dense.rows",
+		Doc: "A dense weight for a few rows: float32 sums over the weight in its own dtype, read once for all rows, the result rounded once. " +
+			"It is for matrices that MLX would widen or read row by row, as a large output head.",
+		Kinds:    matrixKinds,
+		MaxRows:  4,
+		Numerics: "float32 sums in another order than matmul's: max |Δ| / max |ref| below 1e-2 in bfloat16 by its contract",
+		Accept:   acceptDense,
+	}
+}
+
+// acceptAffineMode takes weights of mode affine with zero points.
+func acceptAffineMode(kind string, weights map[string]plan.Facts) error {
+	if err := acceptAffine(kind, weights); err != nil {
+		return err
+	}
+	for _, role := range sortedRoles(weights) {
+		if f := weights[role]; f.Mode != "affine" {
+			return fmt.Errorf("%s has mode '%s'; mode affine is wanted", role, f.Mode)
+		}
+	}
+	return nil
+}
+
+// acceptMultiples holds a matrix to what a kernel's tiles divide.
+func acceptMultiples(role string, f plan.Facts, inputs, outputs int) error {
+	switch {
+	case f.Inputs%inputs != 0:
+		return fmt.Errorf("%s has %d inputs, which %d does not divide", role, f.Inputs, inputs)
+	case f.Outputs%outputs != 0:
+		return fmt.Errorf("%s has %d outputs, which %d does not divide", role, f.Outputs, outputs)
+	}
+	return nil
+}
+
+// wants asks for roles of a port, in words.
+func wants(weights map[string]plan.Facts, roles ...string) error {
+	for _, role := range roles {
+		if _, ok := weights[role]; !ok {
+			return fmt.Errorf("there is no %s; the port has %s", role, strings.Join(sortedRoles(weights), ", "))
+		}
+	}
+	return nil
+}
