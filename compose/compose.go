@@ -25,6 +25,9 @@ type Request struct {
 	Graph string
 	// Model is the name of a shipped model to compose, where Graph is empty; empty: the one that recognises the config.
 	Model string
+	// Overlay holds texts that stand for files of the user's, by cleaned path: those that an editor has open. A file that is
+	// not on the disk is there if it is here.
+	Overlay map[string][]byte
 	// Shipped holds models/, blocks/, variants/ and rules/.
 	Shipped fs.FS
 	// Config is config.json; nil: names and types are checked, nothing is expanded.
@@ -78,7 +81,17 @@ type Result struct {
 	Sources     map[string]*source.File
 	Model       string
 	Fingerprint string   // of the checkpoint's canonical tensors; "" without one
+	Audit       *Audit   // nil without a checkpoint, or where its view could not be applied
 	Examples    []string // the configs of the file's own that it was composed for, where the request has none
+}
+
+// Audit is what a model makes of a checkpoint's tensors, also where there are errors.
+type Audit struct {
+	View *view.Result // the tensors under the names that the model has for them
+	// Plan has the tensors that are used. Where not Whole, errors kept parts of the graph from being expanded, and what
+	// they would use is not in it.
+	Plan  *plan.Plan
+	Whole bool
 }
 
 type composer struct {
@@ -96,6 +109,7 @@ type composer struct {
 	index      *pattern.Index
 
 	recipes     map[string]*view.Recipe // nil without a checkpoint
+	viewed      *view.Result            // likewise
 	viewDropped []string
 
 	plan        *plan.Plan
@@ -119,7 +133,7 @@ type portKey struct{ entry, path string }
 // broken installation or a cancelled context.
 func Compose(ctx context.Context, req Request) (*Result, error) {
 	c := &composer{req: req, list: &diag.List{}, reg: req.Registry, asked: map[string]bool{}}
-	c.lib = newLibrary(req.Shipped, c.list)
+	c.lib = newLibrary(req.Shipped, req.Overlay, c.list)
 	ex, err := expr.New(c.findTensors)
 	if err != nil {
 		return nil, err
@@ -155,6 +169,7 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	}
 	if c.recipes != nil {
 		out.Fingerprint = c.fingerprint()
+		out.Audit = &Audit{View: c.viewed, Plan: c.plan, Whole: p != nil}
 	}
 	return out, nil
 }

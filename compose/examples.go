@@ -65,7 +65,11 @@ func (c *composer) exampleConfig(doc *syntax.Document, name string) (*header.Con
 		}
 		return header.ParseConfig(shippedPrefix+file, bytes.NewReader(data))
 	}
-	return header.ReadConfig(filepath.Join(filepath.Dir(doc.File.Path), name))
+	file := filepath.Join(filepath.Dir(doc.File.Path), name)
+	if text, ok := c.req.Overlay[file]; ok {
+		return header.ParseConfig(file, bytes.NewReader(text))
+	}
+	return header.ReadConfig(file)
 }
 
 // withConfig composes a document that is read and checked already.

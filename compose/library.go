@@ -20,13 +20,14 @@ import (
 type library struct {
 	list    *diag.List
 	shipped fs.FS
+	overlay map[string][]byte
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
 	names   map[string][]string // of blocks, by the document that may call them
 }
 
-func newLibrary(shipped fs.FS, list *diag.List) *library {
-	return &library{list: list, shipped: shipped, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}}
+func newLibrary(shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
+	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}}
 }
 
 // shippedPrefix marks the paths of files that are inside the program.
@@ -34,12 +35,20 @@ const shippedPrefix = "graphs/"
 
 // open reads and parses a file of the user's.
 func (l *library) open(name string) *syntax.Document {
-	data, err := readLimited(name)
+	data, err := l.read(name)
 	if err != nil {
 		l.list.Errorf("file-unreadable", diag.Range{File: name}, "%v", errors.Unwrap(err))
 		return nil
 	}
 	return l.parse(name, data)
+}
+
+// read gives a file of the user's: as the request has it, else from the disk.
+func (l *library) read(name string) ([]byte, error) {
+	if text, ok := l.overlay[filepath.Clean(name)]; ok {
+		return text, nil
+	}
+	return readLimited(name)
 }
 
 // readLimited reads no more of a file than shows that it is too large.
@@ -114,7 +123,7 @@ func (l *library) readShipped(name string) *syntax.Document {
 func (l *library) block(name string, from *syntax.Document) *syntax.Document {
 	var found []string
 	for _, dir := range l.around(from) {
-		if file := filepath.Join(dir, name+".yaml"); exists(file) {
+		if file := filepath.Join(dir, name+".yaml"); l.exists(file) {
 			found = append(found, file)
 		}
 	}
@@ -145,7 +154,7 @@ func (l *library) block(name string, from *syntax.Document) *syntax.Document {
 
 // isShipped tells whether a file is a copy of a shipped one, as in the folder that these are built from.
 func (l *library) isShipped(file, inside string) bool {
-	mine, err := readLimited(file)
+	mine, err := l.read(file)
 	if err != nil {
 		return false
 	}
@@ -179,9 +188,8 @@ func (l *library) blockNames(from *syntax.Document) []string {
 	}
 	var out []string
 	for _, dir := range l.around(from) {
-		files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
-		for _, f := range files {
-			if data, err := readLimited(f); err == nil && kindBlock.Match(data) {
+		for _, f := range l.filesIn(dir) {
+			if data, err := l.read(f); err == nil && kindBlock.Match(data) {
 				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
 			}
 		}
@@ -198,10 +206,24 @@ func (l *library) blockNames(from *syntax.Document) []string {
 	return out
 }
 
+// filesIn lists the YAML files of a folder, those too that the request alone has.
+func (l *library) filesIn(dir string) []string {
+	files, _ := filepath.Glob(filepath.Join(dir, "*.yaml"))
+	for name := range l.overlay {
+		if filepath.Dir(name) == dir && filepath.Ext(name) == ".yaml" && !containsString(files, name) {
+			files = append(files, name)
+		}
+	}
+	return files
+}
+
 // kindBlock tells a block among other YAML files without parsing them.
 var kindBlock = regexp.MustCompile(`(?m)^kind: *block *(#.*)?$`)
 
-func exists(name string) bool {
+func (l *library) exists(name string) bool {
+	if _, ok := l.overlay[name]; ok {
+		return true
+	}
 	info, err := os.Stat(name)
 	return err == nil && !info.IsDir()
 }
@@ -210,7 +232,7 @@ func exists(name string) bool {
 func (l *library) model(name string, from *syntax.Document) *syntax.Document {
 	var d *syntax.Document
 	for _, dir := range l.around(from) {
-		if file := filepath.Join(dir, name+".yaml"); d == nil && exists(file) {
+		if file := filepath.Join(dir, name+".yaml"); d == nil && l.exists(file) {
 			d = l.open(file)
 		}
 	}

@@ -81,7 +81,7 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 	if len(errs) > 0 {
 		return false
 	}
-	c.recipes, c.quant = result.Tensors, result.Quantization
+	c.viewed, c.recipes, c.quant = result, result.Tensors, result.Quantization
 	for _, d := range result.Dropped {
 		c.viewDropped = append(c.viewDropped, d.Name)
 	}

@@ -104,6 +104,21 @@ func window(all []cell, from, to, room int) (first, last int) {
 	return first, last
 }
 
+// Units is how many UTF-16 units the first n characters of a line take: editors and SARIF count columns in them.
+func Units(line string, n int) int {
+	out := 0
+	for _, r := range line {
+		if n == 0 {
+			break
+		}
+		n--
+		if out++; r > 0xffff {
+			out++
+		}
+	}
+	return out
+}
+
 // steers tells whether a character does something to a terminal, or to the order in which others are shown.
 func steers(r rune) bool {
 	return unicode.IsControl(r) || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 || r == 0x200e || r == 0x200f ||

@@ -30,6 +30,31 @@ func DidYouMean(word string, candidates []string) string {
 	return ""
 }
 
+// Fix is what could be written in the place of what is wrong: the word of a "did you mean" line. ok is false where there
+// is none, or more than one line, or no place to write it.
+func (d *Diagnostic) Fix() (word string, ok bool) {
+	if d.At.Line < 1 || d.At.EndLine > d.At.Line || d.At.EndCol <= d.At.Col {
+		return "", false
+	}
+	for _, h := range d.Help {
+		if w, is := Suggested(h); is {
+			if word != "" {
+				return "", false
+			}
+			word = w
+		}
+	}
+	return word, word != ""
+}
+
+// Suggested takes the word out of a line that DidYouMean made; ok is false for other lines, and where what is meant is
+// no single word.
+func Suggested(line string) (word string, ok bool) {
+	word, is := strings.CutPrefix(line, "did you mean ")
+	word, asked := strings.CutSuffix(word, "?")
+	return word, is && asked && word != "" && !strings.ContainsAny(word, " '\"")
+}
+
 // distance is Damerau-Levenshtein distance (adjacent swaps count one), limit+1 where it is more than limit.
 func distance(a, b string, limit int) int {
 	x, y := []rune(a), []rune(b)

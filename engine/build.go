@@ -35,6 +35,7 @@ type fill struct{ at, slot int32 }
 type fixedSlot struct {
 	slot  int32
 	value mlx.Array
+	call  *plan.Call // that gave it
 }
 
 type input struct {

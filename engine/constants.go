@@ -108,7 +108,7 @@ func (e *Engine) runOnce(p *program, c *call) error {
 			// A clone, because an operator may give back its input.
 			v := out[i].Clone()
 			e.keep(v)
-			p.fixed = append(p.fixed, fixedSlot{s, v})
+			p.fixed = append(p.fixed, fixedSlot{s, v, c.at})
 		}
 		err = mlx.Eval(e.constants[mark:]...)
 	}

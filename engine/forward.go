@@ -25,6 +25,12 @@ func (s *Session) run(p *program, inputs []mlx.Array, b, n int) ([]mlx.Array, er
 	}
 	for _, k := range p.fixed {
 		slots[k.slot] = k.value
+		if s.tap != nil {
+			if err := s.tap(k.call, []mlx.Array{k.value}); err != nil {
+				s.scope.Free()
+				return nil, err
+			}
+		}
 	}
 	if err := s.interpret(p, slots); err != nil {
 		s.scope.Free()
@@ -66,6 +72,11 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 		}
 		for j, slot := range c.out {
 			slots[slot] = out[j]
+		}
+		if s.tap != nil {
+			if err := s.tap(c.at, out[:len(c.out)]); err != nil {
+				return at(c.at.Path, c.at.At, err)
+			}
 		}
 	}
 	return nil

@@ -17,7 +17,7 @@ const (
 // GenOptions are the settings of one generation. The zero value is greedy without an end.
 type GenOptions struct {
 	MaxTokens    int     // 0: no limit
-	StopIDs      []int32 // tokens that end the text; see the helper StopIDs
+	StopIDs      []int32 // tokens that end the text
 	ContextLimit int     // positions of the session, earlier turns included; 0: no limit
 	PrefillStep  int     // prompt tokens per forward; 0: DefaultPrefillStep
 

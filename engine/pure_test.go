@@ -14,27 +14,6 @@ import (
 	"github.com/graphrun/graphrun/shape"
 )
 
-func TestStopIDs(t *testing.T) {
-	for name, c := range map[string]struct {
-		sources []StopSource
-		ids     []int32
-		warning string
-	}{
-		"none":  {},
-		"one":   {[]StopSource{{"config.json", []int32{2, 2}}}, []int32{2}, ""},
-		"agree": {[]StopSource{{"config.json", []int32{2, 1}}, {"generation_config.json", nil}, {"tokenizer", []int32{1, 2}}}, []int32{1, 2}, ""},
-		"disagree": {[]StopSource{{"config.json", []int32{128001}}, {"generation_config.json", []int32{128009, 128001}}, {"tokenizer", []int32{128009}}},
-			[]int32{128001, 128009}, "the end-of-text tokens differ: config.json says 128001, generation_config.json says 128001 128009, " +
-				"tokenizer says 128009; stopping at any of 128001 128009"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			ids, warning := StopIDs(c.sources...)
-			require.Equal(t, c.ids, ids)
-			require.Equal(t, c.warning, warning)
-		})
-	}
-}
-
 func TestOpErrorText(t *testing.T) {
 	where := diag.Range{File: "graphs/models/llama.yaml", Line: 41, Col: 5}
 	err := errors.New("reshape: cannot")

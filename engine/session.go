@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
 
@@ -29,6 +30,7 @@ type Session struct {
 	taken   int // positions of each sequence
 	broken  error
 	freed   bool
+	tap     func(c *plan.Call, results []mlx.Array) error // of Trace; nil otherwise
 
 	// pending are tokens that Generate gave out but no forward has taken yet: they go before the next prompt.
 	pending []int32

@@ -147,8 +147,6 @@ func isUsers(file string) bool {
 	return file != "" && !strings.HasPrefix(file, "graphs/") && (strings.HasSuffix(file, ".yaml") || strings.HasSuffix(file, ".yml") || strings.HasSuffix(file, ".json"))
 }
 
-const didYouMean = "did you mean "
-
 // diagnostic turns a finding into an editor's. One of a shipped file is shown where the user's file has a part in it,
 // else at its beginning.
 func diagnostic(d *diag.Diagnostic, about string, line func(string) func(int) string) protocol.Diagnostic {

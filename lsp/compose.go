@@ -21,12 +21,7 @@ import (
 // compose gives what the composer finds in a file as it stands in the editor. A model is composed for its examples. A
 // variant or rules are tried on theirs, else on those of a shipped model: the variant's own, for rules the first.
 func (s *server) compose(ctx context.Context, path string) ([]*diag.Diagnostic, error) {
-	m, err := newMirror(s.world, path)
-	if err != nil {
-		return nil, err
-	}
-	defer m.remove()
-	request := compose.Request{Graph: m.path, Shipped: s.shipped, Registry: s.registry, Memory: s.options.Memory}
+	request := compose.Request{Graph: path, Overlay: s.texts(), Shipped: s.shipped, Registry: s.registry, Memory: s.options.Memory}
 	done, err := compose.Compose(ctx, request)
 	if err != nil {
 		return nil, err
@@ -35,10 +30,10 @@ func (s *server) compose(ctx context.Context, path string) ([]*diag.Diagnostic, 
 	alone := func(d *diag.Diagnostic) bool { return d.Code == "kind-not-composed" }
 	if slices.ContainsFunc(list, alone) {
 		if list = slices.DeleteFunc(list, alone); len(list) == 0 {
-			list, err = s.besides(ctx, request, done.Sources[m.path])
+			return s.besides(ctx, request, done.Sources[path])
 		}
 	}
-	return m.restored(list), err
+	return list, nil
 }
 
 // besides composes models with a variant or rules.

@@ -57,7 +57,7 @@ func TestEveryPlace(t *testing.T) {
 func TestPositions(t *testing.T) {
 	const line = "a😀é b"
 	for chars, want := range map[int]int{0: 0, 1: 1, 2: 3, 3: 4, 5: 6, 99: 6} {
-		require.Equal(t, want, units(line, chars))
+		require.Equal(t, want, diag.Units(line, chars))
 	}
 	for units, want := range map[int]int{0: 0, 1: 1, 3: 2, 4: 3, 6: 5, 99: 5} {
 		require.Equal(t, want, characters(line, units))

@@ -135,10 +135,29 @@ func TestDiagnosticsOfABlockBeside(t *testing.T) {
 	found := e.findings("mixer.yaml", 0)
 	require.NotEmpty(t, found)
 	require.EqualValues(t, 14, found[0].Range.Start.Line)
-	require.NotContains(t, found[0].Message, "graphrun-lsp-")
 
 	e.notify(protocol.MethodTextDocumentDidClose, map[string]any{"textDocument": map[string]any{"uri": e.uri("tiny.yaml")}})
 	require.Empty(t, e.findings("tiny.yaml", 0))
+}
+
+// TestFilesThatAreNotSaved composes a model with a block and a config that only the editor has.
+func TestFilesThatAreNotSaved(t *testing.T) {
+	e := start(t, map[string]string{"mixer.yaml": mixer, "tiny.json": folder["tiny.json"]})
+	renamed := strings.Replace(mixer, "name: mixer", "name: blend", 1)
+	e.open("blend.yaml", renamed)
+	require.Empty(t, e.findings("blend.yaml", 1))
+	model := strings.Replace(tiny, "{mixer: x", "{blend: x", 1)
+	e.open("tiny.yaml", model)
+	require.Empty(t, e.findings("tiny.yaml", 1))
+	e.change("tiny.yaml", strings.Replace(model, "{blend: x", "{blent: x", 1), 2)
+	found := e.findings("tiny.yaml", 2)
+	require.Len(t, found, 1)
+	require.Contains(t, found[0].Message, "did you mean blend?")
+	e.open("tiny.json", strings.Replace(folder["tiny.json"], "hidden", "width", 1))
+	e.change("tiny.yaml", model, 3)
+	found = e.findings("tiny.yaml", 3)
+	require.Len(t, found, 1)
+	require.Equal(t, "config-value", found[0].Code)
 }
 
 func TestDiagnosticsOfVariantsAndRules(t *testing.T) {

@@ -13,21 +13,6 @@ import (
 
 // Editors count columns in UTF-16 units from 0, this program in characters from 1.
 
-// units is how many UTF-16 units the first n characters of a line take.
-func units(line string, n int) int {
-	out := 0
-	for _, r := range line {
-		if n == 0 {
-			break
-		}
-		n--
-		if out++; r > 0xffff {
-			out++
-		}
-	}
-	return out
-}
-
 // characters is how many characters the first n UTF-16 units of a line hold, at most all.
 func characters(line string, n int) int {
 	out := 0
@@ -49,7 +34,7 @@ func rangeOf(r diag.Range, line func(int) string) protocol.Range {
 		r.Line, r.Col, r.EndLine, r.EndCol = 1, 1, 1, 1
 	}
 	at := func(l, c int) protocol.Position {
-		return protocol.Position{Line: uint32(max(l-1, 0)), Character: uint32(units(line(l), max(c-1, 0)))}
+		return protocol.Position{Line: uint32(max(l-1, 0)), Character: uint32(diag.Units(line(l), max(c-1, 0)))}
 	}
 	return protocol.Range{Start: at(r.Line, r.Col), End: at(max(r.EndLine, r.Line), r.EndCol)}
 }
@@ -57,14 +42,14 @@ func rangeOf(r diag.Range, line func(int) string) protocol.Range {
 // pathOf is the file that a URI names; "" where it names none.
 func pathOf(uri string) string {
 	u, err := url.Parse(uri)
-	if err != nil || u.Scheme != "file" {
+	if err != nil || u.Scheme != "file" || u.Path == "" {
 		return ""
 	}
 	path := u.Path
 	if runtime.GOOS == "windows" {
 		path = strings.TrimPrefix(path, "/")
 	}
-	return filepath.FromSlash(path)
+	return filepath.Clean(filepath.FromSlash(path))
 }
 
 func uriOf(path string) string {

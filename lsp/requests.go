@@ -108,7 +108,7 @@ func (s *server) onFormatting(_ *glsp.Context, q *protocol.DocumentFormattingPar
 	}
 	lines := strings.Split(d.text, "\n")
 	last := lines[len(lines)-1]
-	whole := protocol.Range{End: protocol.Position{Line: uint32(len(lines) - 1), Character: uint32(units(last, len([]rune(last))))}}
+	whole := protocol.Range{End: protocol.Position{Line: uint32(len(lines) - 1), Character: uint32(diag.Units(last, len([]rune(last))))}}
 	return []protocol.TextEdit{{Range: whole, NewText: string(out)}}, nil
 }
 
@@ -118,9 +118,8 @@ func (s *server) onCodeAction(_ *glsp.Context, q *protocol.CodeActionParams) (an
 	kind, yes := protocol.CodeActionKindQuickFix, true
 	for _, d := range q.Context.Diagnostics {
 		for _, l := range strings.Split(d.Message, "\n") {
-			word, is := strings.CutPrefix(l, didYouMean)
-			word, asked := strings.CutSuffix(word, "?")
-			if !is || !asked || word == "" || strings.ContainsAny(word, " '\"") {
+			word, is := diag.Suggested(l)
+			if !is {
 				continue
 			}
 			fixes := d

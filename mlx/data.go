@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"unsafe"
+
+	"github.com/graphrun/graphrun/dtype"
 )
 
 // Bytes evaluates the array and copies its elements in row order, in the machine's byte order.
@@ -30,7 +32,7 @@ func (a Array) Float32s() ([]float32, error) {
 	for i := range out {
 		switch d {
 		case Float16:
-			out[i] = float16ToFloat32(binary.NativeEndian.Uint16(b[2*i:]))
+			out[i] = dtype.FromFloat16(binary.NativeEndian.Uint16(b[2*i:]))
 		case Bfloat16:
 			out[i] = math.Float32frombits(uint32(binary.NativeEndian.Uint16(b[2*i:])) << 16)
 		case Float64:
@@ -93,7 +95,7 @@ func (a Array) ItemFloat() (float64, error) {
 	}
 	switch d {
 	case Float16:
-		return float64(float16ToFloat32(binary.NativeEndian.Uint16(b))), nil
+		return float64(dtype.FromFloat16(binary.NativeEndian.Uint16(b))), nil
 	case Bfloat16:
 		return float64(math.Float32frombits(uint32(binary.NativeEndian.Uint16(b)) << 16)), nil
 	case Float32:
@@ -123,18 +125,4 @@ func read(a Array, out []byte) error {
 		return &Error{Op: "read", Message: "an absent array has no data"}
 	}
 	return readArray(a, out)
-}
-
-// float16ToFloat32 is exact.
-func float16ToFloat32(h uint16) float32 {
-	sign := uint32(h&0x8000) << 16
-	exp, frac := uint32(h>>10)&0x1f, uint32(h&0x3ff)
-	switch exp {
-	case 0: // zero and subnormals: frac × 2⁻²⁴
-		f := math.Float32bits(float32(frac) * (1.0 / (1 << 24)))
-		return math.Float32frombits(sign | f)
-	case 31:
-		return math.Float32frombits(sign | 0x7f800000 | frac<<13)
-	}
-	return math.Float32frombits(sign | (exp+112)<<23 | frac<<13)
 }

@@ -5,10 +5,7 @@ import (
 	"strconv"
 
 	"github.com/graphrun/graphrun/compose"
-	"github.com/graphrun/graphrun/engine"
 	"github.com/graphrun/graphrun/mlx"
-	"github.com/graphrun/graphrun/plan"
-	"github.com/graphrun/graphrun/registry"
 )
 
 // deviceFacts is what a variant may ask of the device that the engine will run on: "" is MLX's default, and a CPU in a
@@ -33,19 +30,4 @@ func deviceFacts(name string) (compose.Device, error) {
 		facts.Memory, _ = strconv.ParseInt(info["memory_size"], 10, 64)
 	}
 	return facts, nil
-}
-
-// memoryOf answers what rules ask of a plan's memory.
-func memoryOf(reg *registry.Registry) func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
-	return func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
-		e, err := engine.EstimateMemory(p, reg, context, batch, engine.DefaultPrefillStep)
-		if err != nil {
-			return nil, err
-		}
-		lines := make([]compose.MemoryLine, len(e.Items))
-		for i, item := range e.Items {
-			lines[i] = compose.MemoryLine{Name: item.Name, Bytes: item.Bytes}
-		}
-		return lines, nil
-	}
 }

@@ -9,9 +9,7 @@ import (
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/engine"
-	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/mlx"
-	"github.com/graphrun/graphrun/ops"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/text"
@@ -66,15 +64,11 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	reg, err := ops.Default()
-	if err != nil {
-		return nil, err
-	}
 	m := &Model{ck: ck, step: o.PrefillStep, idsOnly: o.IDsOnly}
 	if m.words, err = readWords(ck, o.IDsOnly); err != nil {
 		return nil, err
 	}
-	p, err := m.compose(ctx, reg, o)
+	p, reg, err := m.compose(ctx, o)
 	if err != nil {
 		return nil, err
 	}
@@ -94,41 +88,41 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 
 // OpenHeaders reads a checkpoint's headers, for a model to be run: it needs a config.
 func OpenHeaders(path string) (*header.Checkpoint, error) {
+	ck, err := Headers(path)
+	if err == nil && ck.Config == nil {
+		return nil, fmt.Errorf("%s: no config.json beside it, so nothing says how its tensors are put together", path)
+	}
+	return ck, err
+}
+
+// Headers reads a checkpoint's headers; a safetensors file alone may have no config.
+func Headers(path string) (*header.Checkpoint, error) {
 	if path == "" {
 		return nil, errors.New("no checkpoint is named: give a folder with config.json and safetensors files, or a .gguf file")
 	}
 	if _, err := os.Stat(path); err != nil {
 		return nil, missing(path, "checkpoint", err)
 	}
-	ck, err := header.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	if ck.Config == nil {
-		return nil, fmt.Errorf("%s: no config.json beside it, so nothing says how its tensors are put together", path)
-	}
-	return ck, nil
+	return header.Open(path)
 }
 
-func (m *Model) compose(ctx context.Context, reg *registry.Registry, o Options) (*plan.Plan, error) {
-	device, err := deviceFacts(o.Device)
+func (m *Model) compose(ctx context.Context, o Options) (*plan.Plan, *registry.Registry, error) {
+	f := Facts{Force: o.Force, Variants: o.Variants, Rules: o.Rules, Exact: o.Exact, Device: o.Device,
+		Use: compose.Use{Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget}}
+	r, err := f.request()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	r, err := compose.Compose(ctx, compose.Request{
-		Graph: o.Graph, Shipped: graphs.Files, Config: m.ck.Config, Checkpoint: m.ck, Registry: reg, Force: o.Force,
-		Variants: o.Variants, Exact: o.Exact, Rules: o.Rules, Device: device, Memory: memoryOf(reg),
-		Use: compose.Use{Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget},
-	})
+	r.Graph, r.Config, r.Checkpoint = o.Graph, m.ck.Config, m.ck
+	made, err := Compose(ctx, r)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	m.name = r.Model
-	m.found = &Findings{List: r.Diagnostics.Sorted(), Source: sourceOf(r.Sources)}
-	if r.Plan == nil {
-		return nil, m.found
+	m.name, m.found = made.Model, made.Found
+	if made.Plan == nil {
+		return nil, nil, m.found
 	}
-	return r.Plan, nil
+	return made.Plan, r.Registry, nil
 }
 
 // placed puts an engine's error at its place in the graph file, where it has one.

@@ -14,9 +14,6 @@ import (
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
-	"github.com/graphrun/graphrun/graphs"
-	"github.com/graphrun/graphrun/ops"
-	"github.com/graphrun/graphrun/weights/header"
 )
 
 // ValidateOptions say what to check.
@@ -24,13 +21,7 @@ type ValidateOptions struct {
 	// Paths are graph files, and folders that are searched for them (*.yaml, *.yml; hidden folders are left out). None:
 	// the shipped model that recognises the config.
 	Paths []string
-	// Config is a config.json, or a folder that holds one; Checkpoint a checkpoint, of which headers alone are read. One
-	// of them, or none: then names and types are checked, and nothing is composed.
-	Config, Checkpoint string
-	Force              bool // compose a model even if it does not recognise the config
-
-	Variants, Rules []string // that hold for every model that is composed: shipped names, or files
-	Exact           bool     // leave out the variants that are taken by default
+	Facts
 }
 
 // Validation is what was checked and found.
@@ -43,21 +34,11 @@ type Validation struct {
 // Validate checks graph files; it needs no MLX. An error means that it could not be done. A model of a folder that does
 // not recognise the config is checked without it; one named by itself has to recognise it.
 func Validate(ctx context.Context, o ValidateOptions) (*Validation, error) {
-	reg, err := ops.Default()
+	r, err := o.Request()
 	if err != nil {
 		return nil, err
 	}
-	device, err := deviceFacts("")
-	if err != nil {
-		return nil, err
-	}
-	v := &validator{ctx: ctx, sources: map[string]*source.File{}, request: compose.Request{
-		Shipped: graphs.Files, Registry: reg, Force: o.Force, Variants: o.Variants, Exact: o.Exact, Rules: o.Rules,
-		Device: device, Memory: memoryOf(reg),
-	}}
-	if err := v.facts(o); err != nil {
-		return nil, err
-	}
+	v := &validator{ctx: ctx, sources: map[string]*source.File{}, request: r}
 	if len(o.Paths) == 0 {
 		if v.request.Config == nil {
 			return nil, errors.New("nothing to check: name graph files or folders, or a --config or --checkpoint for the shipped models")
@@ -81,20 +62,6 @@ type validator struct {
 	list    diag.List
 	sources map[string]*source.File
 	out     Validation
-}
-
-func (v *validator) facts(o ValidateOptions) (err error) {
-	switch {
-	case o.Config != "" && o.Checkpoint != "":
-		return errors.New("a config and a checkpoint are given; a checkpoint has its own config")
-	case o.Config != "":
-		v.request.Config, err = header.ReadConfig(o.Config)
-	case o.Checkpoint != "":
-		if v.request.Checkpoint, err = OpenHeaders(o.Checkpoint); err == nil {
-			v.request.Config = v.request.Checkpoint.Config
-		}
-	}
-	return err
 }
 
 func (v *validator) path(path string) error {

@@ -33,12 +33,8 @@ func (c *diffCmd) Run(ctx context.Context, t terminal) error {
 		to.Config, to.Checkpoint = c.ToConfig, c.ToCheck
 	}
 	first, second := side{c.facts, c.A, c.BaseVariant}, side{to, c.B, c.Variant}
-	if err := first.takeVariant(); err != nil {
-		return err
-	}
-	if err := second.takeVariant(); err != nil {
-		return err
-	}
+	first.takeVariant()
+	second.takeVariant()
 	if c.B == "" {
 		second.graph = first.graph
 	}
@@ -70,40 +66,41 @@ type side struct {
 }
 
 // takeVariant makes a variant of what was named in a graph's place, if it is one.
-func (s *side) takeVariant() error {
-	if s.graph == "" {
-		return nil
+func (s *side) takeVariant() {
+	if isVariant(s.graph) {
+		s.variants = append(s.variants, s.graph)
+		s.graph = ""
 	}
-	info, err := os.Stat(s.graph)
+}
+
+// isVariant tells whether a file is a variant; what cannot be read is the composer's to tell.
+func isVariant(name string) bool {
+	info, err := os.Stat(name)
+	if err != nil || info.IsDir() || info.Size() > source.MaxBytes {
+		return false
+	}
+	data, err := os.ReadFile(name)
 	if err != nil {
-		return err
+		return false
 	}
-	if info.IsDir() || info.Size() > source.MaxBytes {
-		return nil // the composer tells what is wrong with it
-	}
-	data, err := os.ReadFile(s.graph)
-	if err != nil {
-		return err
-	}
-	f := source.Parse(s.graph, data, &diag.List{})
+	f := source.Parse(name, data, &diag.List{})
 	if f.Root == nil {
-		return nil
+		return false
 	}
 	for i := 0; i+1 < len(f.Root.Content); i += 2 {
-		if f.Root.Content[i].Value == "kind" && f.Root.Content[i+1].Value == "variant" {
-			s.variants = append(s.variants, s.graph)
-			s.graph = ""
+		if f.Root.Content[i].Value == "kind" {
+			return f.Root.Content[i+1].Value == "variant"
 		}
 	}
-	return nil
+	return false
 }
 
 func (s *side) make(ctx context.Context, t terminal) (compare.Side, error) {
-	in, err := s.read()
+	request, err := s.request()
 	if err != nil {
 		return compare.Side{}, err
 	}
-	made, err := s.compose(ctx, in, s.graph, s.variants)
+	made, err := s.compose(ctx, request, s.graph, s.variants)
 	if err != nil {
 		return compare.Side{}, err
 	}

@@ -4,12 +4,10 @@ import (
 	"context"
 	"errors"
 
-	"github.com/graphrun/graphrun/compose"
-	"github.com/graphrun/graphrun/engine"
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/lsp"
+	"github.com/graphrun/graphrun/model"
 	"github.com/graphrun/graphrun/ops"
-	"github.com/graphrun/graphrun/plan"
 )
 
 type lspCmd struct {
@@ -32,17 +30,7 @@ func (c *lspCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	err = lsp.Serve(ctx, t.in, t.out, lsp.Options{Registry: r, Shipped: graphs.Files, Version: buildVersion().Version,
-		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
-			e, err := engine.EstimateMemory(p, r, context, batch, engine.DefaultPrefillStep)
-			if err != nil {
-				return nil, err
-			}
-			lines := make([]compose.MemoryLine, len(e.Items))
-			for i, item := range e.Items {
-				lines[i] = compose.MemoryLine{Name: item.Name, Bytes: item.Bytes}
-			}
-			return lines, nil
-		}})
+		Memory: model.MemoryLines(r)})
 	if errors.Is(err, lsp.ErrNotShutDown) {
 		return exit(exitFindings) // as the protocol wants it
 	}

@@ -30,7 +30,9 @@ type commands struct {
 	Validate validateCmd `cmd:"" help:"Check graph files, and what they make of a config or a checkpoint. Needs no MLX."`
 	Explain  explainCmd  `cmd:"" help:"Show what was decided for a config or checkpoint: classes, programs, memory. Needs no MLX."`
 	Diff     diffCmd     `cmd:"" help:"Tell in what two plans differ. Exit code 0: the same; 1: they differ; 2: one cannot be made."`
+	Compare  compareCmd  `cmd:"" help:"Run two graphs on one input and show the first value that differs. Exit code 0: equal; 1: they differ."`
 	Show     showCmd     `cmd:"" help:"Draw the dataflow of a model by block: Mermaid, Graphviz, SVG or one HTML page."`
+	Weights  weightsCmd  `cmd:"" help:"List a checkpoint's tensors before and after the view, and who uses them. Needs no MLX."`
 	Fmt      fmtCmd      `cmd:"" help:"Write graph files in their canonical form, comments kept."`
 	Lsp      lspCmd      `cmd:"" help:"Serve an editor: findings, hovering, completion, definitions, formatting."`
 	Schema   schemaCmd   `cmd:"" help:"Write the JSON Schema of graph files, for editors."`

@@ -1,11 +1,18 @@
 package main
 
 import (
+	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
+	"maps"
+	"math"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -36,7 +43,8 @@ func realModel() (path, why string) {
 
 // TestScripts runs testdata/script/*.txtar: the command as a user sees it. [mlx] tells whether this build has MLX,
 // [model] whether the default checkpoint, $MODEL, can be run; $SHIPPED is the folder of the shipped graph files.
-// `exits N command…` is exec of a command that has to end with exit code N.
+// `exits N command…` is exec of a command that has to end with exit code N; `checkpoint FOLDER LIST` writes a checkpoint of
+// the folder's config.json and of random tensors, whose dtypes and shapes the JSON file LIST has.
 func TestScripts(t *testing.T) {
 	shipped, err := filepath.Abs("../../graphs")
 	if err != nil {
@@ -56,7 +64,7 @@ func TestScripts(t *testing.T) {
 			}
 			return false, fmt.Errorf("unknown condition %s", name)
 		},
-		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits},
+		Cmds: map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "checkpoint": makeCheckpoint},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("SHIPPED", shipped)
 			e.Setenv("MODEL", path)
@@ -79,4 +87,45 @@ func exits(ts *testscript.TestScript, neg bool, args []string) {
 	if fmt.Sprint(code) != args[0] {
 		ts.Fatalf("exit code %d, want %s", code, args[0])
 	}
+}
+
+// makeCheckpoint writes model.safetensors. A tensor's values follow from its name.
+func makeCheckpoint(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 2 {
+		ts.Fatalf("usage: checkpoint FOLDER LIST")
+	}
+	type tensor struct {
+		Dtype   string `json:"dtype"`
+		Shape   []int  `json:"shape"`
+		Offsets [2]int `json:"data_offsets"`
+	}
+	var list map[string]*tensor
+	ts.Check(json.Unmarshal([]byte(ts.ReadFile(args[1])), &list))
+	var data []byte
+	for _, name := range slices.Sorted(maps.Keys(list)) {
+		t := list[name]
+		h := fnv.New64()
+		fmt.Fprint(h, name)
+		r := rand.New(rand.NewPCG(h.Sum64(), 1))
+		n, at := 1, len(data)
+		for _, d := range t.Shape {
+			n *= d
+		}
+		for range n {
+			f := math.Float32bits(float32(r.NormFloat64()) / 4)
+			switch t.Dtype {
+			case "BF16":
+				data = binary.LittleEndian.AppendUint16(data, uint16(f>>16))
+			case "F32":
+				data = binary.LittleEndian.AppendUint32(data, f)
+			default:
+				ts.Fatalf("no tensor of %s", t.Dtype)
+			}
+		}
+		t.Offsets = [2]int{at, len(data)}
+	}
+	head, err := json.Marshal(list)
+	ts.Check(err)
+	file := binary.LittleEndian.AppendUint64(nil, uint64(len(head)))
+	ts.Check(os.WriteFile(ts.MkAbs(filepath.Join(args[0], "model.safetensors")), append(append(file, head...), data...), 0o644))
 }

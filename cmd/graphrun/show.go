@@ -29,22 +29,21 @@ func (c *showCmd) Run(ctx context.Context, t terminal) (err error) {
 	if c.File == "" && c.Config == "" && c.Checkpoint == "" {
 		return errors.New("nothing to show: name a graph file, or a --config or --checkpoint for the shipped model")
 	}
-	in, err := c.read()
+	r, err := c.request()
 	if err != nil {
 		return err
 	}
-	made, err := c.compose(ctx, in, c.File, c.Variant)
+	made, err := c.compose(ctx, r, c.File, c.Variant)
 	if err != nil {
 		return err
 	}
-	found := made.findings()
 	if made.Diagnostics.HasErrors() {
-		return found
+		return made.Found
 	}
-	if len(found.List) > 0 {
-		t.findings(found.List, found.Source)
+	if len(made.Found.List) > 0 {
+		t.findings(made.Found.List, made.Found.Source)
 	}
-	g, err := dataflow.Make(dataflow.Sources{Name: made.Model, Files: made.Sources, Registry: in.registry, Plan: made.Plan})
+	g, err := dataflow.Make(dataflow.Sources{Name: made.Model, Files: made.Sources, Registry: r.Registry, Plan: made.Plan})
 	if err != nil {
 		return err
 	}

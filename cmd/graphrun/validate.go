@@ -21,14 +21,13 @@ type validateCmd struct {
 	Rules      []string `sep:"none" placeholder:"NAME|FILE" help:"Rules that every plan has to hold; may be repeated."`
 	Exact      bool     `help:"Take no variant by default."`
 	Strict     bool     `help:"Count warnings as findings."`
-	Format     string   `enum:"text,json,github" default:"text" placeholder:"text|json|github" help:"json: an object per line, at the end {\"summary\": …}; github: annotations."`
+	Format     string   `enum:"text,json,github,sarif" default:"text" placeholder:"text|json|github|sarif" help:"json: an object per line, at the end {\"summary\": …}; github: annotations; sarif: SARIF 2.1.0, for code scanning."`
 }
 
 func (c *validateCmd) Run(ctx context.Context, t terminal) error {
-	r, err := model.Validate(ctx, model.ValidateOptions{
-		Paths: c.Paths, Config: c.Config, Checkpoint: c.Checkpoint, Force: c.Force,
-		Variants: c.Variant, Rules: c.Rules, Exact: c.Exact,
-	})
+	r, err := model.Validate(ctx, model.ValidateOptions{Paths: c.Paths, Facts: model.Facts{
+		Config: c.Config, Checkpoint: c.Checkpoint, Force: c.Force, Variants: c.Variant, Rules: c.Rules, Exact: c.Exact,
+	}})
 	if err != nil {
 		var found *model.Findings
 		if errors.As(err, &found) {
@@ -71,6 +70,8 @@ func (c *validateCmd) print(t terminal, r *model.Validation) error {
 			return err
 		}
 		return json.NewEncoder(t.out).Encode(map[string]summary{"summary": s})
+	case "sarif":
+		return diag.FprintSARIF(t.out, r.List, r.Source, buildVersion().Version)
 	case "github":
 		if err := diag.FprintGitHub(t.out, r.List); err != nil {
 			return err

@@ -52,6 +52,8 @@ var mayImport = map[string]string{
 	"text/steps":   "text/...",
 	"text/ucd":     "",
 
+	"trace": "dtype engine plan weights/header",
+
 	"model":        "...",
 	"cmd/graphrun": "...",
 	"docs":         "...",
