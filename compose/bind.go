@@ -67,12 +67,8 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 					good = false
 				}
 			}
-			rows := make([]syntax.Row, len(spec.Rows))
-			for r := range spec.Rows {
-				rows[r] = spec.Rows[r].Row
-			}
 			var ok bool
-			line.spans, ok = v.spans(c, rows)
+			line.spans, ok = v.spans(c, rowsOf(spec.Rows))
 			good = c.knownEntries(spec.Entries) && ok && good
 			out = append(out, line)
 		}

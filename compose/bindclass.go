@@ -50,30 +50,11 @@ func (c *composer) chosen(spec *syntax.ClassSpec, scope facts) (*syntax.ClassCho
 
 func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (int, bool) {
 	p := &c.plan.Ports[index]
-	name, given := choice.Name, choice.Args
-	for _, named := range line.owner.doc.Variant.Classes { // a name of the variant's own
-		if named.Name.Text == name.Text {
-			inner, ok := c.chosen(&named.Class, scope)
-			if !ok {
-				return -1, false
-			}
-			if len(given) > 0 {
-				c.list.Errorf("unknown-parameter", given[0].Name.At, "%s is a class with its parameters already", name.Text).Because(named.Name.At, "named here")
-				return -1, false
-			}
-			name, given = inner.Name, inner.Args
-		}
-	}
-	class := c.reg.Class(name.Text)
-	if class == nil {
-		names := classNames(c.reg)
-		for _, n := range line.owner.doc.Variant.Classes {
-			names = append(names, n.Name.Text)
-		}
-		d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text)
-		helpNames(d, name.Text, names, "classes")
+	class, given, ok := c.namedClass(line.owner, choice, scope)
+	if !ok {
 		return -1, false
 	}
+	name := choice.Name
 	if class.Takes(registry.StateRead) {
 		c.list.Errorf("class-kind", name.At, "%s reads states and fills no port", class.Name).Helped("write it under states: `- {states: '**.kv', read: {rows: {…: %s}}}`", class.Name)
 		return -1, false
@@ -145,6 +126,38 @@ func roleWeights(p *plan.Port, roles []string) []plan.RoleWeight {
 	return out
 }
 
+// namedClass finds a class by its name, or by a name that the variant gives one with its parameters.
+func (c *composer) namedClass(v *variant, choice *syntax.ClassChoice, scope facts) (*registry.Class, []syntax.Arg, bool) {
+	name, given := choice.Name, choice.Args
+	for i := range v.doc.Variant.Classes {
+		named := &v.doc.Variant.Classes[i]
+		if named.Name.Text != name.Text {
+			continue
+		}
+		inner, ok := c.chosen(&named.Class, scope)
+		if !ok {
+			return nil, nil, false
+		}
+		if len(given) > 0 {
+			c.list.Errorf("unknown-parameter", given[0].Name.At, "%s is a class with its parameters already", name.Text).Because(named.Name.At, "named here")
+			return nil, nil, false
+		}
+		name, given = inner.Name, inner.Args
+		break
+	}
+	class := c.reg.Class(name.Text)
+	if class == nil {
+		names := classNames(c.reg)
+		for _, n := range v.doc.Variant.Classes {
+			names = append(names, n.Name.Text)
+		}
+		d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text)
+		helpNames(d, name.Text, names, "classes")
+		return nil, nil, false
+	}
+	return class, given, true
+}
+
 func classNames(r *registry.Registry) []string {
 	var out []string
 	for _, c := range r.Classes() {
@@ -163,14 +176,16 @@ func (c *composer) fitting(kind string) []string {
 	return out
 }
 
+// rowLimits are the row counts that a class takes.
+func rowLimits(class *registry.Class) (lo, hi int) {
+	return max(class.MinRows, 1), or(class.MaxRows, endless)
+}
+
 // rowsFit holds a range to a class's limits. There is no nearest match.
 func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s segment) bool {
-	lo, hi := max(class.MinRows, 1), class.MaxRows
-	if hi == 0 {
-		hi = endless
-	}
+	lo, hi := rowLimits(class)
 	if s.first < lo || s.last > hi {
-		d := c.list.Errorf("class-rows", at, "%s takes %s rows; this table binds it to %s", class.Name, spanText(lo, hi), spanText(s.first, s.last)).In(c.plan.Ports[index].Path)
+		d := c.list.Errorf("class-rows", at, "%s takes rows %s; this table binds it to %s", class.Name, spanText(lo, hi), spanText(s.first, s.last)).In(c.plan.Ports[index].Path)
 		if max(s.first, lo) <= min(s.last, hi) {
 			d.Helped("write `%s: %s`", spanText(max(s.first, lo), min(s.last, hi)), class.Name)
 		}

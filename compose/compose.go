@@ -112,18 +112,20 @@ type composer struct {
 	viewed      *view.Result            // likewise
 	viewDropped []string
 
-	plan        *plan.Plan
-	tensorIndex map[string]int
-	weights     map[string]int
-	entry       string // that is expanded
-	ports       map[portKey]*resolved
-	states      map[string]int
-	instances   map[string]int
-	second      map[int]string      // of a port that is a part: its tensors' path, another name of it
-	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
-	variants    []*variant
-	byPath      map[portKey]int // ports, when all are known
-	topK        map[int]int     // of experts: the last dim of the indices
+	plan           *plan.Plan
+	tensorIndex    map[string]int
+	weights        map[string]int
+	kv             kvScheme // of caches, as the request asks
+	entry          string   // that is expanded
+	offeredEntries []string // in order
+	ports          map[portKey]*resolved
+	states         map[string]int
+	instances      map[string]int
+	second         map[int]string      // of a port that is a part: its tensors' path, another name of it
+	odd            map[int]*diag.Range // ports that are called with other leading dims than [B, T]
+	variants       []*variant
+	byPath         map[portKey]int // ports, when all are known
+	topK           map[int]int     // of experts: the last dim of the indices
 }
 
 // portKey names a port: one path is bound in each entry by itself.
@@ -142,6 +144,10 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	out := &Result{Diagnostics: c.list, Sources: c.lib.sources}
 	if err := c.readConfig(); err != nil {
 		c.list.Errorf("quantization", diag.Range{File: req.Config.Path}, "%v", err)
+		return out, nil
+	}
+	if c.kv, err = parseKV(req.Use.KV); err != nil {
+		c.list.Errorf("bad-word", diag.Range{File: "request"}, "%v", err)
 		return out, nil
 	}
 	doc := c.choose()

@@ -30,6 +30,10 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	dir := t.TempDir()
 	var config *header.Config
 	var variants, rules []string
+	var given struct {
+		Device compose.Device
+		Use    compose.Use
+	}
 	var checkpoint *header.Checkpoint
 	for _, f := range files {
 		name := filepath.Join(dir, f.Name)
@@ -37,6 +41,9 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
 		if f.Name == "variant.yaml" {
 			variants = append(variants, name)
+		}
+		if f.Name == "facts.json" {
+			require.NoError(t, json.Unmarshal(f.Data, &given))
 		}
 		if f.Name == "tensors.json" {
 			checkpoint = tensors(t, f.Data)
@@ -55,7 +62,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Rules: rules,
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Rules: rules, Device: given.Device, Use: given.Use,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
 		}})
@@ -122,6 +129,11 @@ func writeRows(b *strings.Builder, p *plan.Plan) {
 	}
 	for _, g := range p.Programs {
 		fmt.Fprintf(b, "program rows %d..%d, %d results, %d calls\n", g.First, g.Last, len(g.Results), len(g.Calls))
+	}
+	for _, s := range p.States {
+		for _, r := range s.Reads {
+			fmt.Fprintf(b, "%s: read in %s at %d..%d by %s\n", s.Path, r.Entry, r.First, r.Last, r.Class)
+		}
 	}
 	for _, s := range p.Submit {
 		fmt.Fprintf(b, "submit %d..%d %s\n", s.First, s.Last, plan.Value{Kind: plan.Map, Map: entries(s.Args)}.Text())

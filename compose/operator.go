@@ -280,6 +280,9 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 			operands[i].Type = plan.Type{Dtype: c.plan.Tensors[index].Dtype, Shape: shape.Of(c.plan.Tensors[index].Shape...)}
 		}
 	}
+	if op.Opens && !x.opensPlain(call, op, inf, prefix) {
+		return nil
+	}
 	x.noteStateDtype(inf.State, inf)
 	return x.emit(plan.Call{Operator: op.Name, Port: -1, Instance: -1, Args: args, In: operands, State: state, Path: prefix, At: call.Range}, types)
 }
@@ -294,6 +297,20 @@ func (x *expansion) emit(call plan.Call, types []plan.Type) []*value {
 	call.Types = types
 	x.calls = append(x.calls, call)
 	return out
+}
+
+// opensPlain holds an operator that takes a cache's arrays as they are to a cache that has them so.
+func (x *expansion) opensPlain(call *syntax.Call, op *registry.Operator, inf *registry.Infer, prefix string) bool {
+	s := inf.State
+	if s == nil && len(inf.Inputs) > 0 {
+		s = inf.Inputs[0].State
+	}
+	if s == nil || s.Scheme == "" {
+		return true
+	}
+	x.c.list.Errorf("state-scheme", call.Callee.At, "%s takes the cache's arrays as they are; the request stores %s as %s", op.Name, s.Path, schemeText(s)).In(prefix).
+		Because(s.At, "declared here").Helped("only `attend` with `state: …` reads such a cache; compose this model with request.kv ''")
+	return false
 }
 
 // noteStateDtype remembers the dtype that a cache holds: that of the first value written to it.

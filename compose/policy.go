@@ -4,73 +4,9 @@ import (
 	"sort"
 	"strconv"
 
-	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
-	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
 )
-
-// bindStates applies the variants' lines about states.
-func (c *composer) bindStates() bool {
-	good := true
-	for _, v := range c.variants {
-		for i := range v.doc.Variant.States {
-			good = c.stateLine(v, &v.doc.Variant.States[i]) && good
-		}
-	}
-	return good
-}
-
-func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
-	var patterns []*pattern.Pattern
-	for _, w := range line.Patterns {
-		p, ok := c.compilePattern(w)
-		if !ok {
-			return false
-		}
-		patterns = append(patterns, p)
-	}
-	for _, r := range line.Read {
-		for _, choice := range r.Class.Choices {
-			d := c.list.Errorf("unknown-class", choice.Name.At, "there is no class %s that reads a state", choice.Name.Text)
-			d.Helped("this version's caches are read as they are stored")
-		}
-	}
-	if len(line.Read) > 0 {
-		return false
-	}
-	matched := false
-	for i := range c.plan.States {
-		s := &c.plan.States[i]
-		if !matchesAny(patterns, s.Path) {
-			continue
-		}
-		matched = true
-		if line.When != nil {
-			scope := v.scope.with(facts{"state": expr.Record("state", map[string]any{"scheme": "plain", "bits": 0, "group": 0})})
-			val, ok := c.evalFacts(line.When, scope)
-			if !ok {
-				return false
-			}
-			if b, _ := val.Bool(); !b {
-				continue
-			}
-		}
-		if line.Rollback != nil {
-			s.Rollback = line.Rollback.Text
-		}
-	}
-	if !matched && !hasWord(v.doc.Variant.Of, "*") {
-		var paths []string
-		for i := range c.plan.States {
-			paths = append(paths, generalised(c.plan.States[i].Path))
-		}
-		d := c.list.Errorf("state-no-match", line.Patterns[0].At, "no state matches %s", wordList(line.Patterns))
-		helpNames(d, line.Patterns[0].Text, paths, "states")
-		return false
-	}
-	return true
-}
 
 // submitPolicy takes submit and verify_cost whole from the last variant that has them.
 func (c *composer) submitPolicy() bool {

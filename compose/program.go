@@ -42,6 +42,7 @@ func (c *composer) entries(doc *syntax.Document) bool {
 			continue
 		}
 		c.entry = entry.Name.Text
+		c.offeredEntries = append(c.offeredEntries, c.entry)
 		done, ok := c.expandEntries(doc, entry)
 		if !ok {
 			return false
@@ -136,12 +137,21 @@ func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*
 // byRows cuts a program at the row counts where any of its ports changes its class.
 func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
 	starts := []int{1}
-	for _, call := range p.Calls {
-		if call.Port < 0 {
-			continue
-		}
-		for _, r := range c.plan.Ports[call.Port].Rows {
-			starts = append(starts, r.First)
+	for i := range p.Calls {
+		call := &p.Calls[i]
+		if call.Port >= 0 {
+			for _, r := range c.plan.Ports[call.Port].Rows {
+				starts = append(starts, r.First)
+			}
+		} else if c.reads(call) {
+			for _, r := range c.plan.States[call.State].Reads {
+				if r.Entry == p.Entry {
+					starts = append(starts, r.First)
+					if r.Last > 0 {
+						starts = append(starts, r.Last+1)
+					}
+				}
+			}
 		}
 	}
 	slices.Sort(starts)
@@ -160,13 +170,25 @@ func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
 		}
 		q.Calls = slices.Clone(p.Calls)
 		for k := range q.Calls {
-			if port := q.Calls[k].Port; port >= 0 {
-				q.Calls[k].Instance = c.plan.Ports[port].At(first).Instance
+			call := &q.Calls[k]
+			if call.Port >= 0 {
+				call.Instance = c.plan.Ports[call.Port].At(first).Instance
+			} else if c.reads(call) {
+				call.Read = 1 + c.plan.States[call.State].ReadAt(p.Entry, first)
 			}
 		}
 		out = append(out, q)
 	}
 	return out
+}
+
+// reads tells whether a call reads a state by the class that a variant binds to it.
+func (c *composer) reads(call *plan.Call) bool {
+	if call.State < 0 || len(c.plan.States[call.State].Reads) == 0 {
+		return false
+	}
+	op := c.reg.Operator(call.Operator)
+	return op != nil && !op.Opens
 }
 
 func answersText(answers []answer) string {

@@ -212,6 +212,7 @@ func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
 			return -1
 		}
 		decl.Args = args
+		decl.Scheme, decl.Bits, decl.Group = c.kv.storage, c.kv.bits, c.kv.group
 	}
 	if d.spec.Dtype != nil {
 		want, ok := dtype.Parse(d.spec.Dtype.Text)

@@ -32,6 +32,11 @@ func checkKernels(p *plan.Plan, r *registry.Registry, device string) error {
 		}
 		return nil
 	}
+	for i := range p.States {
+		if s := &p.States[i]; s.Scheme != "" {
+			return at(s.Path, s.At, fmt.Errorf("the cache is asked for in %s, %d bits, groups of %d; this build's caches hold the activations' dtype", s.Scheme, s.Bits, s.Group))
+		}
+	}
 	for g := range p.Programs {
 		for k := range p.Programs[g].Calls {
 			if i := p.Programs[g].Calls[k].Instance; i >= 0 {

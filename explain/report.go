@@ -93,7 +93,17 @@ type State struct {
 	Dtype       string    `json:"dtype"`
 	PerPosition int64     `json:"bytes_per_position"` // of one sequence
 	Fixed       int64     `json:"bytes_fixed"`        // of one sequence, whatever its length
+	Scheme      string    `json:"scheme,omitempty"`   // how it is stored, where not in its dtype
+	Reads       []Read    `json:"reads,omitempty"`    // what reads it; elsewhere it is read as it is stored
 	Rollback    string    `json:"rollback,omitempty"`
+}
+
+// Read is the class that reads a state in an entry, at a range of rows.
+type Read struct {
+	Entry string `json:"entry"`
+	Rows  Rows   `json:"rows"`
+	Class string `json:"class"`
+	Line  string `json:"line"`
 }
 
 // Program is one flat list of calls, by what chooses it.
@@ -158,20 +168,24 @@ func noKernel(p *plan.Plan, reg *registry.Registry, device string) []string {
 		device = "cpu"
 	}
 	run := map[int]bool{}
+	var names []string
 	for g := range p.Programs {
 		for k := range p.Programs[g].Calls {
-			reach(p, p.Programs[g].Calls[k].Instance, run)
+			call := &p.Programs[g].Calls[k]
+			reach(p, call.Instance, run)
+			if call.Read > 0 {
+				names = append(names, p.States[call.State].Reads[call.Read-1].Class)
+			}
 		}
 	}
-	var out []string
 	for i := range run {
-		class := reg.Class(p.Instances[i].Class)
-		if class != nil && !class.HasKernel(device) && !slices.Contains(out, class.Name) {
-			out = append(out, class.Name)
-		}
+		names = append(names, p.Instances[i].Class)
 	}
-	slices.Sort(out)
-	return out
+	slices.Sort(names)
+	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
+		class := reg.Class(name)
+		return class == nil || class.HasKernel(device)
+	})
 }
 
 // ownKeys are config keys that no expression need ask for: they say how weights are stored and where a text ends, which is
@@ -187,6 +201,12 @@ func state(s *plan.State, reg *registry.Registry) State {
 	out := State{Path: s.Path, Kind: s.Kind, Args: s.Args, Dtype: s.Dtype.String(), Rollback: s.Rollback}
 	if kind := reg.State(s.Kind); kind != nil && kind.Bytes != nil {
 		out.PerPosition, out.Fixed = kind.Bytes(*s)
+	}
+	if s.Scheme != "" {
+		out.Scheme = fmt.Sprintf("%s %d bits g%d", s.Scheme, s.Bits, s.Group)
+	}
+	for _, r := range s.Reads {
+		out.Reads = append(out.Reads, Read{r.Entry, Rows{r.First, r.Last}, r.Class + ArgsText(r.Args), line(r.At)})
 	}
 	return out
 }

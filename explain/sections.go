@@ -12,7 +12,7 @@ func (r *Report) statesText(b *strings.Builder) {
 	b.WriteString("\nstates\n")
 	t := &table{before: []string{"", "  "}}
 	key := func(s *State) string {
-		return fmt.Sprint(s.Kind, ArgsText(s.Args), s.Dtype, s.PerPosition, s.Fixed, s.Rollback)
+		return fmt.Sprint(s.Kind, ArgsText(s.Args), s.Dtype, s.Scheme, s.PerPosition, s.Fixed, s.Rollback, s.Reads)
 	}
 	for _, g := range Alike(r.States, nil, func(s *State) string { return s.Path }, key) {
 		s := &g.Items[0]
@@ -27,7 +27,14 @@ func (r *Report) statesText(b *strings.Builder) {
 		if s.Rollback != "" {
 			rollback = "rollback " + s.Rollback
 		}
-		t.add("  "+g.Path, times(len(g.Items)), s.Kind+ArgsText(s.Args), s.Dtype, strings.Join(takes, " + "), rollback)
+		stored := s.Dtype
+		if s.Scheme != "" {
+			stored = s.Scheme
+		}
+		t.add("  "+g.Path, times(len(g.Items)), s.Kind+ArgsText(s.Args), stored, strings.Join(takes, " + "), rollback)
+		for _, r := range s.Reads {
+			t.add("    read in "+r.Entry, "", "rows "+r.Rows.String(), r.Class, r.Line, "")
+		}
 	}
 	t.write(b)
 }

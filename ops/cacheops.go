@@ -19,6 +19,7 @@ func caches() []*registry.Operator {
 				"a window or chunk gives a length of its own. A cache of value_dim 0 takes k alone and gives k alone. The dtype is the arrays'.",
 			Inputs: []registry.Input{value("k", "[B, heads, T, dim]"), optionalValue("v", "[B, heads, T, value_dim]")},
 			State:  registry.RequiredState,
+			Opens:  true,
 			Infer: func(c *registry.Infer) ([]plan.Type, error) {
 				k, err := ranked(c, 0, "k", 4, "[B, heads, T, dim]")
 				if err != nil {
@@ -59,6 +60,7 @@ func caches() []*registry.Operator {
 			Doc: "What a cache holds, the new positions included where they are written: k [B, heads, S, dim] and v [B, heads, S, value_dim] (k alone at value_dim 0), " +
 				"in the cache's dtype. It writes nothing.",
 			Inputs: []registry.Input{state("cache", "the cache to read")},
+			Opens:  true,
 			Infer: func(c *registry.Infer) ([]plan.Type, error) {
 				k, v, err := readTypes(c, c.In(0).State)
 				if err != nil {

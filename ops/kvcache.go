@@ -41,7 +41,7 @@ func cacheKind() *registry.StateKind {
 			if err != nil {
 				return 0, 0
 			}
-			n := int64(g.heads) * int64(g.dim+g.valueDim) * int64(decl.Dtype.Size())
+			n := int64(g.heads) * rowBytes(g.dim+g.valueDim, decl)
 			switch {
 			case g.window > 0:
 				return 0, n * int64(g.window)
@@ -51,6 +51,14 @@ func cacheKind() *registry.StateKind {
 			return n, 0
 		},
 	}
+}
+
+// rowBytes is what so many entries of a position take: affine codes have a float16 scale and zero point a group.
+func rowBytes(entries int, decl plan.State) int64 {
+	if decl.Scheme == "affine" && decl.Group > 0 {
+		return int64(entries*decl.Bits)/8 + 4*int64(entries/decl.Group)
+	}
+	return int64(entries) * int64(decl.Dtype.Size())
 }
 
 // geometry is a cache's declaration.

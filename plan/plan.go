@@ -139,9 +139,35 @@ type State struct {
 	Kind  string      `json:"kind"` // cache, array
 	Args  Args        `json:"args"`
 	Dtype dtype.Dtype `json:"dtype"` // of the activations, or as declared
+	// Scheme is how a cache's keys and values are stored where that is not their own dtype: affine, with Bits and Group.
+	Scheme string `json:"scheme,omitempty"`
+	Bits   int    `json:"bits,omitempty"`
+	Group  int    `json:"group,omitempty"`
+	// Reads are the classes that read it where a variant says so, by entry and rows; elsewhere it is read as it is stored.
+	Reads []StateRead `json:"reads,omitempty"`
 	// Rollback is how rejected tokens are taken back where a variant says so: replay, snapshot.
 	Rollback string     `json:"rollback,omitempty"`
 	At       diag.Range `json:"-"`
+}
+
+// StateRead is the class that reads a state in forwards of an entry of so many rows.
+type StateRead struct {
+	Entry string     `json:"entry"`
+	First int        `json:"first"`
+	Last  int        `json:"last"` // 0: no end
+	Class string     `json:"class"`
+	Args  Args       `json:"args,omitempty"`
+	At    diag.Range `json:"-"` // the line that says so
+}
+
+// ReadAt is the index of what reads the state at a row count, -1 where it is read as it is stored.
+func (s *State) ReadAt(entry string, rows int) int {
+	for i, r := range s.Reads {
+		if r.Entry == entry && rows >= r.First && (r.Last == 0 || rows <= r.Last) {
+			return i
+		}
+	}
+	return -1
 }
 
 // Submit is when a forward of so many rows hands its work to the device.
@@ -192,7 +218,8 @@ type Call struct {
 	Args     Args       `json:"args,omitempty"`
 	In       []Operand  `json:"in"`
 	Out      []int      `json:"out"`
-	State    int        `json:"state"` // index into Plan.States, -1: none
+	State    int        `json:"state"`          // index into Plan.States, -1: none
+	Read     int        `json:"read,omitempty"` // of that state: the n-th of its Reads, from 1; 0: as it is stored
 	Free     []int      `json:"free,omitempty"`
 	Types    []Type     `json:"types"` // of the results
 	Path     string     `json:"path"`

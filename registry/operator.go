@@ -18,6 +18,7 @@ type Operator struct {
 	Outputs []string // names of the results; nil where their number depends on the parameters (Infer says it)
 	Params  []Param
 	State   StateUse
+	Opens   bool // it takes a cache's arrays as they are, so these are in the activations' dtype
 	Each    bool // `a, b: {op: [a, b]}` is one node per name
 
 	// Infer gives the types of the results, or says what is wrong: an *ArgError names the input or parameter.

@@ -1,0 +1,199 @@
+package compose
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/graphrun/graphrun/compose/expr"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// kvScheme is how caches are stored: in the dtype of what is written, or affine.
+type kvScheme struct {
+	storage     string // "": plain
+	bits, group int
+}
+
+var affineKV = regexp.MustCompile(`^affine(2|3|4|5|6|8)g(32|64|128)$`)
+
+// parseKV reads request.kv: empty, or affineBgG for B bits in groups of G.
+func parseKV(text string) (kvScheme, error) {
+	if text == "" {
+		return kvScheme{}, nil
+	}
+	m := affineKV.FindStringSubmatch(text)
+	if m == nil {
+		return kvScheme{}, fmt.Errorf("request.kv is '' (caches as they are written) or affineBgG, as affine4g64: B bits in groups of G; this is %q", text)
+	}
+	bits, _ := strconv.Atoi(m[1])
+	group, _ := strconv.Atoi(m[2])
+	return kvScheme{"affine", bits, group}, nil
+}
+
+func schemeText(s *plan.State) string {
+	if s.Scheme == "" {
+		return "plain"
+	}
+	return fmt.Sprintf("%s %d bits g%d", s.Scheme, s.Bits, s.Group)
+}
+
+// bindStates applies the variants' lines about states.
+func (c *composer) bindStates() bool {
+	good := true
+	for _, v := range c.variants {
+		for i := range v.doc.Variant.States {
+			good = c.stateLine(v, &v.doc.Variant.States[i]) && good
+		}
+	}
+	return good
+}
+
+func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
+	var patterns []*pattern.Pattern
+	for _, w := range line.Patterns {
+		p, ok := c.compilePattern(w)
+		if !ok {
+			return false
+		}
+		patterns = append(patterns, p)
+	}
+	spans, good := v.spans(c, rowsOf(line.Read))
+	matched := false
+	for i := range c.plan.States {
+		s := &c.plan.States[i]
+		if !matchesAny(patterns, s.Path) {
+			continue
+		}
+		matched = true
+		scope := v.scope.with(facts{"state": stateRecord(s)})
+		if line.When != nil {
+			val, ok := c.evalFacts(line.When, scope)
+			if !ok {
+				return false
+			}
+			b, isBool := val.Bool()
+			if !isBool {
+				c.list.Errorf("parameter-type", line.When.At(), "a condition is of type bool; this is of type %s", expr.TypeName(val.Type))
+				return false
+			}
+			if !b {
+				continue
+			}
+		}
+		if line.Rollback != nil {
+			s.Rollback = line.Rollback.Text
+		}
+		for _, span := range spans {
+			if !c.readClass(v, s, line, span, scope) {
+				return false // the other states would say the same
+			}
+		}
+	}
+	if !matched && !hasWord(v.doc.Variant.Of, "*") {
+		var paths []string
+		for i := range c.plan.States {
+			paths = append(paths, generalised(c.plan.States[i].Path))
+		}
+		d := c.list.Errorf("state-no-match", line.Patterns[0].At, "no state matches %s", wordList(line.Patterns))
+		helpNames(d, line.Patterns[0].Text, paths, "states")
+		return false
+	}
+	return good
+}
+
+func rowsOf(entries []syntax.RowEntry) []syntax.Row {
+	rows := make([]syntax.Row, len(entries))
+	for i := range entries {
+		rows[i] = entries[i].Row
+	}
+	return rows
+}
+
+// stateRecord is a state as a line's condition sees it.
+func stateRecord(s *plan.State) expr.Value {
+	return expr.Record("state", map[string]any{"scheme": or(s.Scheme, "plain"), "bits": s.Bits, "group": s.Group})
+}
+
+// readClass binds the class of one span of rows to a state, in the variant's entries.
+func (c *composer) readClass(v *variant, s *plan.State, line *syntax.StateLine, span span, scope facts) bool {
+	choice, ok := c.chosen(&line.Read[span.entry].Class, scope)
+	if !ok {
+		return false
+	}
+	class, given, ok := c.namedClass(v, choice, scope)
+	if !ok {
+		return false
+	}
+	at := choice.Name.At
+	if !class.Takes(registry.StateRead) {
+		d := c.list.Errorf("class-kind", at, "%s fills ports of kind %s; what reads a state is another kind of class", class.Name, strings.Join(class.Kinds, ", "))
+		d.Helped("classes that read states: %s", strings.Join(c.fitting(registry.StateRead), ", "))
+		return false
+	}
+	if lo, hi := rowLimits(class); span.first < lo || span.last > hi {
+		d := c.list.Errorf("class-rows", at, "%s takes rows %s; this table binds it to %s", class.Name, spanText(lo, hi), spanText(span.first, span.last)).In(s.Path)
+		if max(span.first, lo) <= min(span.last, hi) {
+			d.Helped("write `%s: %s`", spanText(max(span.first, lo), min(span.last, hi)), class.Name)
+		}
+		return false
+	}
+	if !c.suits(class, at) {
+		return false
+	}
+	stored := plan.Facts{Storage: or(s.Scheme, "plain"), Dtype: s.Dtype, Bits: s.Bits, Group: s.Group, Mode: s.Scheme}
+	if err := class.Accept(registry.StateRead, map[string]plan.Facts{"state": stored}); err != nil {
+		c.list.Errorf("class-refuses", at, "%s does not read %s: %v", class.Name, generalised(s.Path), err).Because(s.At, "the state is declared here").
+			Helped("read it so under a condition: when: state.scheme == 'affine' && state.bits == 4 && state.group == 64")
+		return false
+	}
+	args, ok := c.classArgs(class, given, choice.Name, scope)
+	if !ok {
+		return false
+	}
+	for _, entry := range c.offeredEntries {
+		if inEntries(v.doc.Variant.Entries, entry) {
+			s.Reads = overlayRead(s.Reads, plan.StateRead{Entry: entry, First: span.first, Last: unending(span.last), Class: class.Name, Args: args, At: at})
+		}
+	}
+	return true
+}
+
+// unending writes the last row of a range as plans have it: 0 where it has no end.
+func unending(last int) int {
+	if last == endless {
+		return 0
+	}
+	return last
+}
+
+// overlayRead puts a read over those that were bound before: later lines win per row count.
+func overlayRead(list []plan.StateRead, r plan.StateRead) []plan.StateRead {
+	last := or(r.Last, endless)
+	var out []plan.StateRead
+	for _, o := range list {
+		oLast := or(o.Last, endless)
+		if o.Entry != r.Entry || oLast < r.First || o.First > last {
+			out = append(out, o)
+			continue
+		}
+		if o.First < r.First {
+			before := o
+			before.Last = r.First - 1
+			out = append(out, before)
+		}
+		if oLast > last {
+			o.First = last + 1
+			out = append(out, o)
+		}
+	}
+	out = append(out, r)
+	slices.SortStableFunc(out, func(a, b plan.StateRead) int { return cmp.Or(strings.Compare(a.Entry, b.Entry), a.First-b.First) })
+	return out
+}
