@@ -88,6 +88,13 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 			}
 		}
 		if line.Rollback != nil {
+			if kind := c.reg.State(s.Kind); !kind.CanRollBack(*s, line.Rollback.Text) {
+				d := c.list.Errorf("no-rollback", line.Rollback.At, "the state %s, a %s, cannot take back tokens by %s", s.Path, s.Kind, line.Rollback.Text)
+				if self := kind.RollbackOf(*s); self != "none" {
+					d.Helped("without this line it does so by %s", self)
+				}
+				return false
+			}
 			s.Rollback = line.Rollback.Text
 		}
 		for _, span := range spans {

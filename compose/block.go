@@ -27,6 +27,7 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	}
 	g, params, good := c.gather(call, doc.Name.Text, inputs, func(n string) bool { return blockParam(doc, n) != nil }, blockParams(doc))
 	f := newFrame(x, doc, nil, prefix)
+	f.group = x.groupOf(p, call, doc, prefix)
 	body := place{f, nil}
 	for _, a := range params {
 		decl := blockParam(doc, a.Name.Text)

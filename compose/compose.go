@@ -112,20 +112,27 @@ type composer struct {
 	viewed      *view.Result            // likewise
 	viewDropped []string
 
-	plan           *plan.Plan
-	tensorIndex    map[string]int
-	weights        map[string]int
+	plan *plan.Plan
+	tables
 	kv             kvScheme // of caches, as the request asks
 	entry          string   // that is expanded
 	offeredEntries []string // in order
-	ports          map[portKey]*resolved
-	states         map[string]int
-	instances      map[string]int
-	second         map[int]string      // of a port that is a part: its tensors' path, another name of it
-	odd            map[int]*diag.Range // ports that are called with other leading dims than [B, T]
+	probe          *probe
+	offTensors     map[string]bool // of entries that are not offered
 	variants       []*variant
-	byPath         map[portKey]int // ports, when all are known
-	topK           map[int]int     // of experts: the last dim of the indices
+}
+
+// tables are what expanding found so far, as indices into the plan.
+type tables struct {
+	tensorIndex map[string]int
+	weights     map[string]int
+	ports       map[portKey]*resolved
+	states      map[string]int
+	instances   map[string]int
+	second      map[int]string      // of a port that is a part: its tensors' path, another name of it
+	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
+	byPath      map[portKey]int     // ports, when all are known
+	topK        map[int]int         // of experts: the last dim of the indices
 }
 
 // portKey names a port: one path is bound in each entry by itself.
@@ -219,10 +226,9 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tensorIndex, c.weights = map[string]int{}, map[string]int{}
-	c.ports, c.states, c.instances = map[portKey]*resolved{}, map[string]int{}, map[string]int{}
-	c.byPath, c.topK = nil, map[int]int{}
-	c.second, c.odd = map[int]string{}, map[int]*diag.Range{}
+	c.tables = tables{tensorIndex: map[string]int{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}}
+	c.offTensors = map[string]bool{}
 }
 
 // storedActivation is the float dtype that most tensors have: what the activations are until an operator says

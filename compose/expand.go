@@ -18,6 +18,7 @@ type expansion struct {
 	calls   []plan.Call
 	slots   int
 	dropped []plan.Dropped
+	groups  []plan.Group
 	layers  int // indices of the outermost repeat
 	depth   int
 }

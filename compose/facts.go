@@ -30,7 +30,7 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 		w.Facts.Count = lead[0]
 	}
 	var ok bool
-	if c.recipes == nil {
+	if c.recipes == nil || c.probe != nil && !c.has(path+".weight") {
 		ok = c.imagined(&w, lead)
 	} else {
 		ok = c.stored(&w, lead, at)
@@ -102,7 +102,7 @@ func (c *composer) stored(w *plan.Weight, lead []int, at diag.Range) bool {
 		if w.Bias, ok = c.tensor(w.Path+".bias", at); !ok {
 			return false
 		}
-		if b := c.plan.Tensors[w.Bias]; !sameDims(b.Shape, dimsWith(lead, f.Outputs)) {
+		if b := c.plan.Tensors[w.Bias]; b.Recipe != nil && !sameDims(b.Shape, dimsWith(lead, f.Outputs)) {
 			c.list.Errorf("shape-mismatch", at, "the tensor %s is %v, where %v is wanted%s", b.Name, b.Shape, dimsWith(lead, f.Outputs), storedIn(b))
 			return false
 		}

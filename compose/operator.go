@@ -265,6 +265,13 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 	}
 	inf.Least = func(symbol string) int { lo, _ := bounds(x.answers, symbol); return lo }
 	inf.Fresh = func(s *plan.State) shape.Dim { return shape.Sym("len(" + s.Path + ")") }
+	readsState := state >= 0
+	for _, o := range operands {
+		readsState = readsState || o.Kind == plan.FromState
+	}
+	if !x.compilable(p, call, op.Name, readsState, args) {
+		return nil
+	}
 	types, err := op.Infer(inf)
 	if err != nil {
 		x.inferError(call, op.Name, prefix, err, inputAt)
@@ -284,7 +291,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 		return nil
 	}
 	x.noteStateDtype(inf.State, inf)
-	return x.emit(plan.Call{Operator: op.Name, Port: -1, Instance: -1, Args: args, In: operands, State: state, Path: prefix, At: call.Range}, types)
+	return x.emit(plan.Call{Operator: op.Name, Port: -1, Instance: -1, Args: args, In: operands, State: state, Group: p.group, Path: prefix, At: call.Range}, types)
 }
 
 func (x *expansion) emit(call plan.Call, types []plan.Type) []*value {

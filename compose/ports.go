@@ -69,7 +69,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 		c.list.Errorf("result-count", call.Range, "a port gives one result, and %d are named", results).In(p.prefix)
 		good = false
 	}
-	if !good {
+	if !good || !x.compilable(p, call, owner, true, nil) {
 		return nil
 	}
 	r, ok := x.resolvePort(d)
@@ -308,8 +308,7 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		}
 	}
 	index := c.addPort(d, dims, weights, roles, instance)
-	first, last := c.resultDtype("linear", weights[0]), c.resultDtype("linear", weights[len(weights)-1])
-	return &resolved{index, in, in, func(x dtype.Dtype) dtype.Dtype { return last(first(x)) }}, true
+	return &resolved{index, in, in, c.gatedDtype(weights)}, true
 }
 
 // bindExperts binds the three stacked weights to the exact class of their storage.
@@ -357,7 +356,7 @@ func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, 
 		held[i] = r.Role
 	}
 	index := c.addPort(d, dims, weights, held, instance)
-	return &resolved{index, dims[0], dims[0], c.resultDtype("linear", weights[0])}, true
+	return &resolved{index, dims[0], dims[0], c.gatedDtype(weights)}, true
 }
 
 // activation chooses the operator between gate and up.
@@ -497,6 +496,22 @@ func (c *composer) resultDtype(kind string, weight int) func(dtype.Dtype) dtype.
 			x = dtype.Promote(x, c.plan.Tensors[w.Bias].Dtype)
 		}
 		return x
+	}
+}
+
+// gatedDtype is the dtype of an mlp or of experts: what the last weight, down, makes of the promoted dtypes of the others.
+func (c *composer) gatedDtype(weights []int) func(dtype.Dtype) dtype.Dtype {
+	of := make([]func(dtype.Dtype) dtype.Dtype, len(weights))
+	for i, w := range weights {
+		of[i] = c.resultDtype("linear", w)
+	}
+	first, down := of[:len(of)-1], of[len(of)-1]
+	return func(x dtype.Dtype) dtype.Dtype {
+		bent := first[0](x)
+		for _, f := range first[1:] {
+			bent = dtype.Promote(bent, f(x))
+		}
+		return down(bent)
 	}
 }
 

@@ -34,20 +34,19 @@ func (c *composer) entries(doc *syntax.Document) bool {
 	c.reset()
 	var all [][]*expanded
 	for _, entry := range entriesOf(doc) {
-		on, ok := c.offered(doc, entry)
-		if !ok {
-			return false
-		}
-		if !on {
-			continue
-		}
 		c.entry = entry.Name.Text
-		c.offeredEntries = append(c.offeredEntries, c.entry)
-		done, ok := c.expandEntries(doc, entry)
+		expand := c.expandEntries
+		if entry.Requires != nil {
+			expand = c.optionalEntry
+		}
+		done, ok := expand(doc, entry)
 		if !ok {
 			return false
 		}
-		all = append(all, done)
+		if len(done) > 0 {
+			c.offeredEntries = append(c.offeredEntries, c.entry)
+			all = append(all, done)
+		}
 	}
 	if len(all) == 0 {
 		return false
@@ -77,18 +76,6 @@ func asked(results []plan.Named) [][]plan.Named {
 		}
 	}
 	return append(out, nil)
-}
-
-// offered tells whether an entry's condition holds.
-func (c *composer) offered(doc *syntax.Document, entry *syntax.Entry) (on, ok bool) {
-	if entry.Requires == nil {
-		return true, true
-	}
-	p, ok := c.root(&expansion{c: c}, doc)
-	if !ok {
-		return false, false
-	}
-	return p.truth(entry.Requires)
 }
 
 // keptWrites are the state writes that some program of an entry needs: they are in all of them.
@@ -367,8 +354,14 @@ func (e *expanded) program(results []plan.Named, writes func(*plan.Call) bool) p
 		p.Inputs = append(p.Inputs, in)
 	}
 	last := map[int]int{} // slot -> call
-	for _, call := range e.live(results, writes) {
+	groups := map[int]int{0: 0}
+	for _, call := range together(e.live(results, writes)) {
 		c := *call
+		if _, ok := groups[c.Group]; !ok {
+			p.Groups = append(p.Groups, e.x.groups[c.Group-1])
+			groups[c.Group] = len(p.Groups)
+		}
+		c.Group = groups[c.Group]
 		c.In, c.Out, c.Free = append([]plan.Operand(nil), call.In...), nil, nil
 		for i := range c.In {
 			if c.In[i].Kind == plan.FromSlot {
@@ -406,7 +399,7 @@ func (c *composer) audit() {
 	}
 	var unused []string
 	for _, name := range sortedKeys(c.recipes) {
-		if i, ok := c.tensorIndex[name]; !ok || i < 0 {
+		if i, ok := c.tensorIndex[name]; (!ok || i < 0) && !c.offTensors[name] {
 			unused = append(unused, name)
 		}
 	}

@@ -170,7 +170,7 @@ func (c *composer) planFacts() expr.Value {
 		entries = append(entries, expr.Record("planentry", map[string]any{"name": used.entry}))
 		for _, i := range used.states {
 			s := c.plan.States[i]
-			states = append(states, expr.Record("planstate", map[string]any{"path": s.Path, "kind": s.Kind, "entry": used.entry, "rollback": rollback(s)}))
+			states = append(states, expr.Record("planstate", map[string]any{"path": s.Path, "kind": s.Kind, "entry": used.entry, "rollback": c.rollback(s)}))
 		}
 	}
 	v := expr.Record("plan", map[string]any{"ports": expr.Records("planport", ports), "states": expr.Records("planstate", states),
@@ -205,17 +205,12 @@ func (c *composer) usedStates() []entryStates {
 	return out
 }
 
-// rollback is how a state takes back rejected tokens: as a variant says, else by its kind.
-func rollback(s plan.State) string {
-	switch {
-	case s.Rollback != "":
+// rollback is how a state takes back rejected tokens: as a variant says, else as its kind does by itself.
+func (c *composer) rollback(s plan.State) string {
+	if s.Rollback != "" {
 		return s.Rollback
-	case s.Kind == "cache" && s.Args.Int("window") > 0:
-		return "window"
-	case s.Kind == "cache":
-		return "trim"
 	}
-	return "none"
+	return c.reg.State(s.Kind).RollbackOf(s)
 }
 
 func (c *composer) portRecord(p *plan.Port) expr.Value {

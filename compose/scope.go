@@ -24,13 +24,18 @@ type frame struct {
 	weights map[string]*weightDecl
 	states  map[string]*stateDecl
 	inputs  map[string]bool     // inputs, true where given
+	group   int                 // of a compiled block: 1 + index into the expansion's groups
 	dropped map[string][]string // why nodes that give a name are not there
 	gives   map[string]bool     // names that some line of the body gives
 }
 
 func newFrame(x *expansion, doc *syntax.Document, outer *frame, prefix string) *frame {
-	return &frame{x: x, doc: doc, outer: outer, prefix: prefix, scalars: map[string]*scalar{}, ports: map[string]*portDecl{},
+	f := &frame{x: x, doc: doc, outer: outer, prefix: prefix, scalars: map[string]*scalar{}, ports: map[string]*portDecl{},
 		weights: map[string]*weightDecl{}, states: map[string]*stateDecl{}, inputs: map[string]bool{}, dropped: map[string][]string{}, gives: map[string]bool{}}
+	if outer != nil {
+		f.group = outer.group
+	}
+	return f
 }
 
 // scalar is a parameter, a let, an index or a name that a shape binds.

@@ -18,12 +18,15 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 	if i, ok := c.tensorIndex[name]; ok {
 		return i, i >= 0
 	}
-	if c.recipes == nil {
+	r := c.recipes[name]
+	if c.probe != nil && r == nil {
+		c.probe.lacks = append(c.probe.lacks, name)
+	}
+	if c.recipes == nil || c.probe != nil && r == nil {
 		c.plan.Tensors = append(c.plan.Tensors, plan.Tensor{Name: name})
 		c.tensorIndex[name] = len(c.plan.Tensors) - 1
 		return c.tensorIndex[name], true
 	}
-	r := c.recipes[name]
 	if r == nil {
 		c.missingTensor(name, at)
 		c.tensorIndex[name] = -1
@@ -38,6 +41,10 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 func (c *composer) has(name string) bool { return c.recipes[name] != nil }
 
 func (c *composer) missingTensor(name string, at diag.Range) {
+	if c.probe != nil {
+		c.probe.lacks = append(c.probe.lacks, name)
+		return
+	}
 	names := make([]string, 0, len(c.recipes))
 	for n := range c.recipes {
 		names = append(names, n)

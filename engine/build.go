@@ -67,6 +67,7 @@ func (e *Engine) build(ctx context.Context) error {
 		t := e.tableFor(g)
 		t.choices = append(t.choices, choice{first: max(g.First, 1), last: g.Last, guards: guards, program: p})
 	}
+	e.countPositions()
 	return nil
 }
 
@@ -81,8 +82,18 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 		p.results = append(p.results, result{out.Name, out.Slot})
 	}
 	constant := newConstants(g)
-	for i := range g.Calls {
+	for i := 0; i < len(g.Calls); i++ {
 		src := &g.Calls[i]
+		if src.Group > 0 && e.fuse {
+			n := groupLength(g.Calls[i:])
+			c, err := e.group(g, i, i+n)
+			if err != nil {
+				return nil, at(src.Path, src.At, err)
+			}
+			p.calls = append(p.calls, c)
+			i += n - 1
+			continue
+		}
 		c, err := e.call(src)
 		if err == nil && constant.is(src) {
 			err = e.runOnce(p, &c)

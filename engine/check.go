@@ -73,9 +73,13 @@ func checkProgram(p *plan.Plan, g *plan.Program) error {
 			return fmt.Errorf("input %s: %w", in.Name, err)
 		}
 	}
+	done := map[int]bool{}
 	for i := range g.Calls {
 		c := &g.Calls[i]
 		if err := checkCall(p, c, read, write); err != nil {
+			return at(c.Path, c.At, err)
+		}
+		if err := checkGroup(g, i, done); err != nil {
 			return at(c.Path, c.At, err)
 		}
 		for _, s := range c.Free {
@@ -90,6 +94,23 @@ func checkProgram(p *plan.Plan, g *plan.Program) error {
 			return fmt.Errorf("result %s: %w", out.Name, err)
 		}
 	}
+	return nil
+}
+
+// checkGroup holds the calls of a group to be operators one after another; done are the groups that have begun.
+func checkGroup(g *plan.Program, i int, done map[int]bool) error {
+	c := &g.Calls[i]
+	switch {
+	case c.Group == 0:
+		return nil
+	case c.Group < 0 || c.Group > len(g.Groups):
+		return fmt.Errorf("no group %d among %d", c.Group, len(g.Groups))
+	case c.Operator == "" || c.State >= 0:
+		return fmt.Errorf("a call of a compiled block has no port and no state")
+	case done[c.Group] && g.Calls[i-1].Group != c.Group:
+		return fmt.Errorf("the calls of the compiled block %s do not follow on one another", g.Groups[c.Group-1].Block)
+	}
+	done[c.Group] = true
 	return nil
 }
 

@@ -11,6 +11,7 @@ import (
 // table holds the programs of one entry with the same inputs and results. One is picked per forward.
 type table struct {
 	entry   int // index into Engine.entries
+	counter int // of positions: index into Session.taken
 	name    string
 	inputs  []string // sorted
 	results []string // sorted

@@ -29,7 +29,7 @@ func (g *generation) turn(n int) (t Token, more bool, err error) {
 		}
 		g.next, g.seen = nil, nil
 	}
-	more = (g.o.MaxTokens == 0 || n+1 < g.o.MaxTokens) && (g.limit == 0 || s.taken < g.limit)
+	more = (g.o.MaxTokens == 0 || n+1 < g.o.MaxTokens) && (g.limit == 0 || s.taken[g.table.counter] < g.limit)
 	this := g.ahead
 	g.ahead = drawn{}
 	defer mlx.FreeAll(this.id, this.logprob)
@@ -91,7 +91,7 @@ func (g *generation) submit(token mlx.Array, seen []int32) error {
 		err = mlx.Eval(d.id, d.logprob)
 	}
 	if err != nil {
-		s.broken = fmt.Errorf("at position %d: %w", s.taken, err)
+		s.broken = fmt.Errorf("at position %d: %w", s.taken[g.table.counter], err)
 		return s.broken
 	}
 	return nil

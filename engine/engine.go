@@ -32,6 +32,8 @@ type Options struct {
 	// OnProgress is told the bytes of the opened weights, on any goroutine but one at a time. It must be quick and not call
 	// the engine.
 	OnProgress func(done, total int64)
+
+	compile bool // blocks that are marked so on the CPU too: for tests
 }
 
 // Engine is a plan that runs.
@@ -48,6 +50,7 @@ type Engine struct {
 	stream    mlx.Stream
 	device    registry.Device
 	async     bool // submit the next step before the last is read: GPUs
+	fuse      bool // run blocks that are marked compiled as one compiled function
 	tensors   []mlx.Array
 	constants []mlx.Array
 	kept      map[mlx.Array]bool // tensors and constants
@@ -138,6 +141,7 @@ func (e *Engine) start() error {
 		return err
 	}
 	e.stream, e.scope, e.async = stream, mlx.NewScope(stream), d.IsGPU()
+	e.fuse = d.IsGPU() || e.options.compile
 	e.device = registry.Device{Kind: "cpu"}
 	if d.IsGPU() {
 		e.device.Kind = "gpu"

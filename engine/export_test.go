@@ -13,3 +13,23 @@ func (s *Session) StateBytes() int {
 	})
 	return n
 }
+
+// Compiled are options with which blocks that are marked compiled are so on the CPU too.
+func Compiled(o Options) Options {
+	o.compile = true
+	return o
+}
+
+// CompiledFunctions is how many functions an engine compiled for blocks that are marked so.
+func (e *Engine) CompiledFunctions() int {
+	n := 0
+	_ = e.do(func() error {
+		for key := range e.memo {
+			if _, ok := key.(groupKey); ok {
+				n++
+			}
+		}
+		return nil
+	})
+	return n
+}

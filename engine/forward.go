@@ -6,16 +6,16 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 )
 
-// run executes a program for b sequences of n new tokens. The results are lazy and belong to the session's scope, which
+// run executes a program for B sequences of T new tokens. The results are lazy and belong to the session's scope, which
 // owns nothing else afterwards: a forward's graph is built before any of it is computed, so intermediates cost their
 // handles only, and letting go of all handles in one call before the evaluation lets MLX free and reuse every buffer at
 // its last use, as the plan's lifetimes say.
-func (s *Session) run(p *program, inputs []mlx.Array, b, n int) ([]mlx.Array, error) {
+func (s *Session) run(p *program, inputs []mlx.Array, z sizes) ([]mlx.Array, error) {
 	for _, st := range s.states {
 		st.Begin()
 	}
 	clear(s.forward.Memo)
-	s.forward.B, s.forward.T, s.forward.S = b, n, s.taken+n
+	s.forward.B, s.forward.T, s.forward.S = z.b, z.t, z.s
 	if len(s.slots) < p.slots {
 		s.slots = make([]mlx.Array, p.slots)
 	}

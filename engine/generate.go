@@ -68,8 +68,6 @@ func (g *generation) prepare(prompt []int32) error {
 		switch {
 		case len(prompt) == 0:
 			return errors.New("the prompt has no tokens")
-		case g.limit > 0 && s.taken+len(g.next) > g.limit:
-			return fmt.Errorf("the prompt has %d tokens and %d positions are taken, the context is %d", len(g.next), s.taken, g.limit)
 		case s.batch > 1:
 			return fmt.Errorf("the session holds %d sequences; a text is generated in a session of one", s.batch)
 		}
@@ -79,6 +77,9 @@ func (g *generation) prepare(prompt []int32) error {
 		}
 		if g.table, err = find(e.tables, textEntry, given, []string{logitsOutput}); err != nil {
 			return err
+		}
+		if taken := s.taken[g.table.counter]; g.limit > 0 && taken+len(g.next) > g.limit {
+			return fmt.Errorf("the prompt has %d tokens and %d positions are taken, the context is %d", len(g.next), taken, g.limit)
 		}
 		p := g.table.choices[0].program
 		if err := checkTokens([][]int32{g.next}, p.inputs[0].limit); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/shape"
 )
 
 // Tensor is an array in Go's memory: elements in row order, in the machine's byte order, of the dtype that the plan
@@ -32,11 +33,12 @@ func tensorOf(a mlx.Array) (Tensor, error) {
 	return Tensor{Dtype: a.Dtype(), Shape: a.Shape(), Data: data}, err
 }
 
-// Inputs of a forward: tokens of sequences of equal length, and the entry's other inputs by name.
+// Inputs of a forward, by the entry that takes them. B and T are those of the tokens, or of an entry without tokens
+// what its inputs' declared shapes say.
 type Inputs struct {
-	Entry  string // "": text
-	Tokens [][]int32
-	Others map[string]Tensor
+	Entry  string            // "": text
+	Tokens [][]int32         // of sequences of equal length; nil where the entry takes none
+	Others map[string]Tensor // the entry's other inputs by name
 }
 
 // Tokens is an input of one sequence.
@@ -53,22 +55,51 @@ func (e *Engine) lookup(in Inputs, outputs []string) (t *table, b, n int, err er
 	if entry == "" {
 		entry = textEntry
 	}
-	b = len(in.Tokens)
-	if b == 0 || len(in.Tokens[0]) == 0 {
-		return nil, 0, 0, errors.New("no tokens are given")
+	var given []string
+	if len(in.Tokens) > 0 {
+		given = append(given, tokenInput)
 	}
-	n = len(in.Tokens[0])
-	given := []string{tokenInput}
 	for name := range in.Others {
 		given = append(given, name)
 	}
+	if len(given) == 0 || len(in.Tokens) > 0 && len(in.Tokens[0]) == 0 {
+		return nil, 0, 0, errors.New("no tokens are given")
+	}
 	slices.Sort(given)
-	t, err = find(e.tables, entry, given, outputs)
+	if t, err = find(e.tables, entry, given, outputs); err != nil {
+		return nil, 0, 0, err
+	}
+	if len(in.Tokens) > 0 {
+		return t, len(in.Tokens), len(in.Tokens[0]), nil
+	}
+	b, n, err = in.sizes(t)
 	return t, b, n, err
 }
 
+// sizes are B and T as the shapes of the inputs tell them.
+func (in Inputs) sizes(t *table) (b, n int, err error) {
+	for _, want := range t.choices[0].program.inputs {
+		given := in.Others[want.Name].Shape
+		if len(given) != len(want.Shape) {
+			return 0, 0, fmt.Errorf("input %s: has shape %v, the plan has %s", want.Name, given, want.Shape)
+		}
+		for i, d := range want.Shape {
+			switch {
+			case d.Equal(shape.Sym("B")):
+				b = given[i]
+			case d.Equal(shape.Sym("T")):
+				n = given[i]
+			}
+		}
+	}
+	if b < 1 || n < 1 {
+		return 0, 0, fmt.Errorf("entry %s: the shapes of its inputs say B = %d and T = %d", t.name, b, n)
+	}
+	return b, n, nil
+}
+
 // arrays makes the inputs of a table's programs, in their order. They belong to sc.
-func (in Inputs) arrays(sc *mlx.Scope, t *table, b, n, s int) ([]mlx.Array, error) {
+func (in Inputs) arrays(sc *mlx.Scope, t *table, z sizes) ([]mlx.Array, error) {
 	p := t.choices[0].program // the inputs of all are alike
 	out := make([]mlx.Array, len(p.inputs))
 	for i := range p.inputs {
@@ -76,9 +107,9 @@ func (in Inputs) arrays(sc *mlx.Scope, t *table, b, n, s int) ([]mlx.Array, erro
 		var a mlx.Array
 		var err error
 		if want.Name == tokenInput {
-			a, err = tokenArray(in.Tokens, n, want.limit)
+			a, err = tokenArray(in.Tokens, z.t, want.limit)
 		} else {
-			a, err = otherArray(in.Others[want.Name], want, sizes{b, n, s})
+			a, err = otherArray(in.Others[want.Name], want, z)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("input %s: %w", want.Name, err)

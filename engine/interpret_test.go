@@ -36,7 +36,7 @@ func BenchmarkInterpreter(b *testing.B) {
 			require.NoError(b, e.do(func() error {
 				for range (b.N + calls - 1) / calls {
 					// The values stay small: fibonacci numbers are not computed, only the graph is built.
-					if _, err := s.run(p, []mlx.Array{x, x}, 1, 1); err != nil {
+					if _, err := s.run(p, []mlx.Array{x, x}, sizes{1, 1, 1}); err != nil {
 						return err
 					}
 				}

@@ -28,11 +28,19 @@ func resident() int {
 	return pages * os.Getpagesize()
 }
 
-// 2,000 decode steps with every part of the sampler: after a warm-up MLX holds the weights and the states, which grow
-// with the text, and nothing else; neither it nor the process grows beside them.
+// Decoding with every part of the sampler, 2,000 steps of one model and 160 of each further kind of state: after a warm-up
+// MLX holds the weights and the states, which grow with the text, and nothing else; neither it nor the process grows
+// beside them.
 func TestDecodingKeepsMemoryFlat(t *testing.T) {
-	const warm, steps, every = 300, 2000, 100
-	e := openModel(t, oracleDir(t, "llama-f32"), engine.Options{})
+	for name, c := range map[string]struct{ warm, steps int }{"llama-f32": {300, 2000}, "qwen3_5-q4": {60, 160}, "qwen3_moe-q4": {60, 160},
+		"gemma3-bf16": {60, 160}, "mamba2-bf16": {60, 160}} {
+		t.Run(name, func(t *testing.T) { decodesFlat(t, name, c.warm, c.steps) })
+	}
+}
+
+func decodesFlat(t *testing.T, name string, warm, steps int) {
+	const every = 20
+	e := openModel(t, oracleDir(t, name), engine.Options{})
 	s, err := e.NewSession()
 	require.NoError(t, err)
 	o := engine.GenOptions{MaxTokens: steps, Temperature: 0.9, TopP: 0.95, MinP: 0.01, TopK: 40, RepetitionPenalty: 1.1, FrequencyPenalty: 0.1}

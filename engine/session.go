@@ -26,8 +26,8 @@ type Session struct {
 	forward registry.Call
 	slots   []mlx.Array
 	results []mlx.Array
-	batch   int // sequences; 0: none yet
-	taken   int // positions of each sequence
+	batch   int   // sequences; 0: none yet
+	taken   []int // positions of each sequence, by the tables' counters
 	broken  error
 	freed   bool
 	tap     func(c *plan.Call, results []mlx.Array) error // of Trace; nil otherwise
@@ -55,6 +55,7 @@ func (e *Engine) NewSession() (*Session, error) {
 			s.states = append(s.states, v)
 		}
 		s.forward.States = s.states
+		s.taken = make([]int, len(e.entries))
 		e.sessions[s] = struct{}{}
 		return nil
 	})
@@ -64,10 +65,18 @@ func (e *Engine) NewSession() (*Session, error) {
 	return s, nil
 }
 
-// Positions is the number of positions that each sequence has taken.
+// Positions is the number of positions that each sequence has taken in the text entry, and in entries that share its
+// states.
 func (s *Session) Positions() int {
 	n := 0
-	_ = s.engine.do(func() error { n = s.taken; return nil })
+	_ = s.engine.do(func() error {
+		for _, t := range s.engine.tables {
+			if t.name == textEntry {
+				n = s.taken[t.counter]
+			}
+		}
+		return nil
+	})
 	return n
 }
 
@@ -82,7 +91,8 @@ func (s *Session) reset() {
 	for _, st := range s.states {
 		st.Reset()
 	}
-	s.batch, s.taken, s.broken, s.pending = 0, 0, nil, nil
+	clear(s.taken)
+	s.batch, s.broken, s.pending = 0, nil, nil
 }
 
 // Close frees the states. It waits for the call that the session serves. It may be called twice.
@@ -126,10 +136,10 @@ func (s *Session) prepare(t *table, b, n int) (*program, error) {
 		return nil, fmt.Errorf("the session failed before and must be reset: %w", s.broken)
 	case s.batch != 0 && s.batch != b:
 		return nil, fmt.Errorf("the session holds %d sequences, %d are given; reset it first", s.batch, b)
-	case limit > 0 && s.taken+n > limit:
-		return nil, fmt.Errorf("%d positions are taken and %d more given, the context is %d", s.taken, n, limit)
+	case limit > 0 && s.taken[t.counter]+n > limit:
+		return nil, fmt.Errorf("%d positions are taken and %d more given, the context is %d", s.taken[t.counter], n, limit)
 	}
-	return t.choose(b, n, s.taken+n)
+	return t.choose(b, n, s.taken[t.counter]+n)
 }
 
 // step runs a table's program and counts the positions. Its results are lazy and belong to the session's scope.
@@ -139,13 +149,13 @@ func (s *Session) step(t *table, inputs []mlx.Array, b, n int) ([]mlx.Array, *pr
 		s.scope.Free()
 		return nil, nil, err
 	}
-	out, err := s.run(p, inputs, b, n)
+	out, err := s.run(p, inputs, sizes{b, n, s.taken[t.counter] + n})
 	if err != nil {
 		s.broken = err // some states may have been written and others not
 		return nil, nil, err
 	}
 	s.batch = b
-	s.taken += n
+	s.taken[t.counter] += n
 	return out, p, nil
 }
 
@@ -164,15 +174,15 @@ func (s *Session) stateArrays(to []mlx.Array) []mlx.Array {
 // evaluate computes arrays and breaks the session where that fails.
 func (s *Session) evaluate(t *table, n int, arrays []mlx.Array) error {
 	if err := mlx.Eval(arrays...); err != nil {
-		s.broken = fmt.Errorf("entry %s, %d new tokens, %d positions: %w", t.name, n, s.taken, err)
+		s.broken = fmt.Errorf("entry %s, %d new tokens, %d positions: %w", t.name, n, s.taken[t.counter], err)
 		s.scope.Free()
 		return s.broken
 	}
 	return nil
 }
 
-// Forward takes the inputs' tokens and gives the asked outputs of the plan's text entry. Without outputs it only
-// writes the states, as for the chunks of a prompt.
+// Forward takes the inputs of an entry and gives the asked outputs by name. Without outputs it only writes the states,
+// as for the chunks of a prompt.
 func (s *Session) Forward(ctx context.Context, in Inputs, outputs ...string) (map[string]Tensor, error) {
 	var out map[string]Tensor
 	err := s.alone(func() error {
@@ -192,7 +202,7 @@ func (s *Session) forwardNow(in Inputs, outputs []string) (map[string]Tensor, er
 	if err != nil {
 		return nil, err
 	}
-	inputs, err := in.arrays(s.scope, t, b, n, s.taken+n)
+	inputs, err := in.arrays(s.scope, t, sizes{b, n, s.taken[t.counter] + n})
 	if err != nil {
 		s.scope.Free()
 		return nil, err

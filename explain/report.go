@@ -199,7 +199,8 @@ func unasked(keys []string) []string {
 
 func state(s *plan.State, reg *registry.Registry) State {
 	out := State{Path: s.Path, Kind: s.Kind, Args: s.Args, Dtype: s.Dtype.String(), Rollback: s.Rollback}
-	if kind := reg.State(s.Kind); kind != nil && kind.Bytes != nil {
+	kind := reg.State(s.Kind)
+	if kind != nil && kind.Bytes != nil {
 		out.PerPosition, out.Fixed = kind.Bytes(*s)
 	}
 	if s.Scheme != "" {
@@ -207,6 +208,9 @@ func state(s *plan.State, reg *registry.Registry) State {
 	}
 	for _, r := range s.Reads {
 		out.Reads = append(out.Reads, Read{r.Entry, Rows{r.First, r.Last}, r.Class + ArgsText(r.Args), line(r.At)})
+	}
+	if kind != nil && out.Rollback == "" {
+		out.Rollback = kind.RollbackOf(*s)
 	}
 	return out
 }

@@ -23,6 +23,9 @@ func arrayKind() *registry.StateKind {
 			}
 			return &arrayState{decl: decl, dims: dims}, nil
 		},
+		Rollback: func(plan.State) registry.Rollback {
+			return registry.Rollback{Self: "none", Choices: []string{"replay", "snapshot"}}
+		},
 		Bytes: func(decl plan.State) (perPosition, fixed int64) {
 			dims := decl.Args.Dims("shape")
 			if checkArrayState(dims) != nil {

@@ -36,6 +36,12 @@ func cacheKind() *registry.StateKind {
 			}
 			return &fullCache{kvArrays{geometry: g}}, nil
 		},
+		Rollback: func(decl plan.State) registry.Rollback {
+			if decl.Args.Int("window") > 0 {
+				return registry.Rollback{Self: "window", Choices: []string{"snapshot"}}
+			}
+			return registry.Rollback{Self: "trim", Choices: []string{"snapshot"}}
+		},
 		Bytes: func(decl plan.State) (perPosition, fixed int64) {
 			g, err := newGeometry(decl)
 			if err != nil {

@@ -193,6 +193,16 @@ type Program struct {
 	Results []Named `json:"results"`
 	Calls   []Call  `json:"calls"`
 	Slots   int     `json:"slots"`
+	Groups  []Group `json:"groups,omitempty"`
+}
+
+// Group is a run of calls, one after another, that make one function for MLX's compile: a block that is marked so. It holds
+// no port and no state.
+type Group struct {
+	Block     string     `json:"block"`
+	Shapeless bool       `json:"shapeless,omitempty"` // traced once for all shapes
+	Path      string     `json:"path"`
+	At        diag.Range `json:"-"`
 }
 
 // Guard is a comparison of B, T or S with an integer.
@@ -221,7 +231,8 @@ type Call struct {
 	State    int        `json:"state"`          // index into Plan.States, -1: none
 	Read     int        `json:"read,omitempty"` // of that state: the n-th of its Reads, from 1; 0: as it is stored
 	Free     []int      `json:"free,omitempty"`
-	Types    []Type     `json:"types"` // of the results
+	Group    int        `json:"group,omitempty"` // 1 + index into Program.Groups, 0: none
+	Types    []Type     `json:"types"`           // of the results
 	Path     string     `json:"path"`
 	At       diag.Range `json:"-"`
 }

@@ -1,6 +1,8 @@
 package registry
 
 import (
+	"slices"
+
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
@@ -103,6 +105,29 @@ type StateKind struct {
 	Fields []Param
 	// New makes an empty state for one session.
 	New func(decl plan.State) (StateValue, error)
+	// Rollback is how rejected tokens are taken back: by itself, or, where that is "none", in a way that a variant chooses.
+	Rollback func(decl plan.State) Rollback
 	// Bytes is what one position (per sequence) and the fixed part take.
 	Bytes func(decl plan.State) (perPosition, fixed int64)
+}
+
+// Rollback is what a state can do about tokens that were written to it and are rejected: `trim` (the last positions are cut
+// off), `window` (likewise, as far as the positions that they pushed out are still held), `snapshot` (a copy from before the
+// forward is put back), `replay` (that, and the accepted tokens are run again).
+type Rollback struct {
+	Self    string   // trim, window, none
+	Choices []string // snapshot, replay
+}
+
+// RollbackOf is how a state takes back tokens where no variant says otherwise.
+func (k *StateKind) RollbackOf(decl plan.State) string {
+	if k.Rollback == nil {
+		return "none"
+	}
+	return k.Rollback(decl).Self
+}
+
+// CanRollBack tells whether a state can take back tokens in a way that a variant chose.
+func (k *StateKind) CanRollBack(decl plan.State, way string) bool {
+	return k.Rollback != nil && slices.Contains(k.Rollback(decl).Choices, way)
 }
