@@ -57,8 +57,11 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 			require.NoError(t, err)
 		}
 	}
-	if checkpoint != nil {
+	if checkpoint != nil && config != nil {
+		var err error
 		checkpoint.Config = config
+		checkpoint.Quantization, err = header.ReadQuantization(config)
+		require.NoError(t, err)
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)

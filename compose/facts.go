@@ -72,6 +72,9 @@ func (c *composer) imagined(w *plan.Weight, lead []int) bool {
 		return i
 	}
 	q, quantised := c.quant.For(w.Path)
+	if quantised && q.Mode == header.Trellis {
+		return c.imaginedTrellis(w, q, add)
+	}
 	if quantised && q.GroupSize > 0 && f.Inputs%q.GroupSize == 0 {
 		f.Storage, f.Bits, f.Group, f.Mode = "affine", q.Bits, q.GroupSize, q.Mode
 		w.Tensor = add(w.Path+".weight", dtype.Uint32, dimsWith(lead, f.Outputs, f.Inputs*q.Bits/32)...)
@@ -93,6 +96,10 @@ func (c *composer) imagined(w *plan.Weight, lead []int) bool {
 // stored is a weight of the checkpoint.
 func (c *composer) stored(w *plan.Weight, lead []int, at diag.Range) bool {
 	f := &w.Facts
+	if !c.has(w.Path+".weight") && c.has(w.Path+".trellis") {
+		c.refuseTiles(w, at)
+		return false
+	}
 	var ok bool
 	if w.Tensor, ok = c.tensor(w.Path+".weight", at); !ok {
 		return false
@@ -135,7 +142,18 @@ func (c *composer) quantised(w *plan.Weight, lead []int, at diag.Range) bool {
 	f := &w.Facts
 	t, s := c.plan.Tensors[w.Tensor], c.plan.Tensors[w.Scales]
 	q, listed := c.quant.ByPath[w.Path]
+	if d := c.quant.Default; !listed && d != nil && d.Mode == header.Trellis {
+		q, listed = *d, true
+	}
+	if q.Mode == header.Trellis {
+		return c.storedTrellis(w, q, lead, at)
+	}
 	if !listed {
+		if len(s.Shape) == 1 && len(t.Shape) > 1 {
+			c.list.Errorf("quantization", at, "%s has one scale a row, as trellis codes have, and the quantization table has no entry for it%s", w.Path, storedIn(s)).
+				Helped("an entry is {\"bits\": 3, \"group_size\": 256, \"mode\": \"trellis\", \"trellis\": {\"L\": 12, \"code\": \"1mad\", \"axis\": 1}}")
+			return false
+		}
 		var err error
 		if q, err = header.InferQuant(t.Shape, s.Shape, s.Dtype, f.Inputs); err != nil {
 			c.list.Errorf("quantization", at, "%s: %v", w.Path, err)

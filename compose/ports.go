@@ -478,7 +478,7 @@ func (c *composer) intern(in plan.Instance) int {
 }
 
 // resultDtype is the dtype that a weight's product has: MLX's promotion of the input with a dense weight or with affine
-// scales; the other modes keep the input's, and their rows are bfloat16.
+// scales; the other modes and trellis codes keep the input's, and the modes' rows are bfloat16.
 func (c *composer) resultDtype(kind string, weight int) func(dtype.Dtype) dtype.Dtype {
 	w := c.plan.Weights[weight]
 	f := w.Facts
@@ -489,7 +489,7 @@ func (c *composer) resultDtype(kind string, weight int) func(dtype.Dtype) dtype.
 		return func(dtype.Dtype) dtype.Dtype { return f.Dtype }
 	}
 	return func(x dtype.Dtype) dtype.Dtype {
-		if f.Storage != "affine" || f.Mode == "affine" {
+		if f.Storage == "dense" || f.Mode == "affine" {
 			x = dtype.Promote(x, f.Dtype)
 		}
 		if w.Bias >= 0 {

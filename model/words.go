@@ -39,6 +39,23 @@ func readWords(ck *header.Checkpoint, none bool) (func() (*text.Loaded, error), 
 	return get, nil
 }
 
+// TokenizerFiles are the files that a Hugging Face folder has for the tokenizer of a GGUF file, by name; nil for a
+// checkpoint that has such files already.
+func TokenizerFiles(ck *header.Checkpoint) (map[string][]byte, error) {
+	if ck.GGUF == nil {
+		return nil, nil
+	}
+	g, err := ck.GGUF.Tokenizer()
+	if err != nil {
+		return nil, err
+	}
+	files, err := fromHeader(g).Files()
+	if err != nil {
+		return nil, fmt.Errorf("%s: its tokenizer: %w", ck.Path, err)
+	}
+	return files, nil
+}
+
 func folderOf(ck *header.Checkpoint) string { return filepath.Dir(ck.Config.Path) }
 
 func fromHeader(g *header.GGUFTokenizer) text.GGUF {

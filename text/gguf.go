@@ -81,38 +81,45 @@ func FromGGUF(g GGUF) (*Tokenizer, error) {
 }
 
 func fromGGUF(g *GGUF) (*Tokenizer, error) {
-	table, err := loadGGUF()
+	f, addBOS, err := g.read()
 	if err != nil {
-		return nil, err
-	}
-	m, ok := table.Models[g.Model]
-	if !ok {
-		return nil, fmt.Errorf("tokenizer.ggml.model is %q; known are %s", g.Model, listed(table.Models))
-	}
-	if len(g.Tokens) == 0 {
-		return nil, errors.New("tokenizer.ggml.tokens is empty")
-	}
-	if g.Types != nil && len(g.Types) != len(g.Tokens) {
-		return nil, fmt.Errorf("tokenizer.ggml.token_type has %d entries for %d tokens", len(g.Types), len(g.Tokens))
-	}
-	pre := ggufPre{}
-	if m.Pre {
-		if pre, err = table.find(g.Pre); err != nil {
-			return nil, err
-		}
-	}
-	f := &file{}
-	if err := f.ggufModel(g, m, pre); err != nil {
-		return nil, err
-	}
-	if err := f.ggufSteps(g, m, pre); err != nil {
 		return nil, err
 	}
 	t, err := f.build(nil)
 	if err != nil {
 		return nil, err
 	}
-	return t, t.ggufRoles(g, m.AddBOS || pre.AddBOS)
+	return t, t.ggufRoles(g, addBOS)
+}
+
+// read puts the metadata into the terms of tokenizer.json. addBOS is whether a text begins with a BOS where the file does
+// not say.
+func (g *GGUF) read() (f *file, addBOS bool, err error) {
+	table, err := loadGGUF()
+	if err != nil {
+		return nil, false, err
+	}
+	m, ok := table.Models[g.Model]
+	if !ok {
+		return nil, false, fmt.Errorf("tokenizer.ggml.model is %q; known are %s", g.Model, listed(table.Models))
+	}
+	if len(g.Tokens) == 0 {
+		return nil, false, errors.New("tokenizer.ggml.tokens is empty")
+	}
+	if g.Types != nil && len(g.Types) != len(g.Tokens) {
+		return nil, false, fmt.Errorf("tokenizer.ggml.token_type has %d entries for %d tokens", len(g.Types), len(g.Tokens))
+	}
+	pre := ggufPre{}
+	if m.Pre {
+		if pre, err = table.find(g.Pre); err != nil {
+			return nil, false, err
+		}
+	}
+	f = &file{}
+	if err := f.ggufModel(g, m, pre); err != nil {
+		return nil, false, err
+	}
+	return f, m.AddBOS || pre.AddBOS, f.ggufSteps(g, m, pre)
 }
 
 // find returns the way to split of a name. A file without the key is read the general way.

@@ -39,6 +39,7 @@ type commands struct {
 	Ops      opsCmd      `cmd:"" help:"List the operators."`
 	Classes  classesCmd  `cmd:"" help:"List the classes."`
 	Doc      docCmd      `cmd:"" help:"Explain an operator, a class, a state, a kind of port, a block or a model."`
+	Quantize quantizeCmd `cmd:"" help:"Write a checkpoint with its weights in another storage: trellis codes or affine."`
 	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`
 	Version  versionCmd  `cmd:"" help:"Show the version."`

@@ -16,7 +16,8 @@ const barAfter = 400 * time.Millisecond
 type bar struct {
 	t     terminal
 	label string
-	bytes bool // else a number of tokens
+	bytes bool // else a number of things
+	what  string
 	start time.Time
 
 	mu   sync.Mutex
@@ -30,7 +31,14 @@ func (t terminal) progress(label string, bytes, quiet bool) *bar {
 	if _, ok := screen(t.err); !ok || quiet {
 		return nil
 	}
-	return &bar{t: t, label: label, bytes: bytes, start: time.Now()}
+	return &bar{t: t, label: label, bytes: bytes, what: "tokens", start: time.Now()}
+}
+
+// counts says what is counted, where that is neither bytes nor tokens.
+func (b *bar) counts(what string) {
+	if b != nil {
+		b.what = what
+	}
 }
 
 // set may be called on any goroutine.
@@ -66,7 +74,7 @@ func (b *bar) late(total int64) {
 }
 
 func (b *bar) show(total int64) {
-	count := decor.CountersNoUnit(" %d / %d tokens")
+	count := decor.CountersNoUnit(" %d / %d " + b.what)
 	if b.bytes {
 		count = decor.CountersKibiByte(" % .1f / % .1f")
 	}

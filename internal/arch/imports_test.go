@@ -16,11 +16,13 @@ var mayImport = map[string]string{
 	"shape":   "",
 	"pattern": "",
 	"port":    "",
+	"trellis": "",
 	"graphs":  "",
 	"diag":    "",
 
 	"mlx":              "dtype",
 	"mlx/internal/gen": "",
+	"mlx/native":       "dtype mlx trellis",
 
 	"weights/header":            "diag dtype pattern",
 	"weights/view":              "dtype pattern weights/header",
@@ -29,14 +31,16 @@ var mayImport = map[string]string{
 
 	"plan":     "diag dtype shape weights/view",
 	"registry": "diag dtype mlx plan port shape",
-	"ops":      "diag dtype mlx plan port registry shape",
+	"ops":      "diag dtype mlx plan port registry shape trellis",
 
 	"compose/source": "diag",
 	"compose/syntax": "compose/source diag port",
 	"compose/expr":   "diag plan shape",
-	"compose":        "compose/... diag dtype pattern plan port registry shape weights/header weights/view",
+	"compose":        "compose/... diag dtype pattern plan port registry shape trellis weights/header weights/view",
 
 	"engine": "diag dtype mlx plan registry shape weights weights/header weights/view",
+
+	"quantize": "compose/source diag dtype mlx mlx/native pattern text/ordered trellis weights weights/header weights/view",
 
 	// What reads graph files and plans for people and editors: no MLX, and the engine is not known.
 	"explain": readers,

@@ -131,7 +131,7 @@ func TestOpenSettings(t *testing.T) {
 	})
 	ck, err := Open(dir)
 	require.NoError(t, err)
-	require.Equal(t, &Quant{32, 4, "affine"}, ck.Quantization.Default)
+	require.Equal(t, &Quant{GroupSize: 32, Bits: 4, Mode: "affine"}, ck.Quantization.Default)
 	require.Equal(t, map[string]string{"tokenizer.json": filepath.Join(dir, "tokenizer.json"), "chat_template.jinja": filepath.Join(dir, "chat_template.jinja")}, ck.Tokenizer)
 	require.Equal(t, "mlx", ck.Metadata["format"])
 	require.Len(t, ck.Warnings, 1)

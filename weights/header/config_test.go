@@ -99,7 +99,7 @@ func TestReadConfig(t *testing.T) {
 }
 
 func TestQuantization(t *testing.T) {
-	affine := func(bits, group int) *Quant { return &Quant{group, bits, "affine"} }
+	affine := func(bits, group int) *Quant { return &Quant{GroupSize: group, Bits: bits, Mode: "affine"} }
 	for _, c := range []struct {
 		name, text string
 		want       Quantization
@@ -109,20 +109,31 @@ func TestQuantization(t *testing.T) {
 		{name: "none", text: `{}`},
 		{name: "null", text: `{"quantization": null}`},
 		{name: "defaults", text: `{"quantization": {}}`, want: Quantization{Default: affine(4, 64)}},
-		{name: "defaults of a mode", text: `{"quantization": {"mode": "nvfp4"}}`, want: Quantization{Default: &Quant{16, 4, "nvfp4"}}},
-		{name: "mxfp8", text: `{"quantization": {"mode": "mxfp8", "group_size": 32, "bits": 8}}`, want: Quantization{Default: &Quant{32, 8, "mxfp8"}}},
+		{name: "defaults of a mode", text: `{"quantization": {"mode": "nvfp4"}}`, want: Quantization{Default: &Quant{GroupSize: 16, Bits: 4, Mode: "nvfp4"}}},
+		{name: "mxfp8", text: `{"quantization": {"mode": "mxfp8", "group_size": 32, "bits": 8}}`, want: Quantization{Default: &Quant{GroupSize: 32, Bits: 8, Mode: "mxfp8"}}},
 		{name: "overrides", text: `{"quantization": {"group_size": 32, "bits": 4, "mode": "mxfp4", "a.b": {"group_size": 64, "bits": 8}, "c": false, "d": true}}`,
-			want: Quantization{Default: &Quant{32, 4, "mxfp4"}, ByPath: map[string]Quant{"a.b": {64, 8, "affine"}}, Off: map[string]bool{"c": true}}},
+			want: Quantization{Default: &Quant{GroupSize: 32, Bits: 4, Mode: "mxfp4"}, ByPath: map[string]Quant{"a.b": {GroupSize: 64, Bits: 8, Mode: "affine"}}, Off: map[string]bool{"c": true}}},
 		{name: "first name wins", text: `{"quantization_config": {"quant_method": "awq"}, "quantization": {"group_size": 32, "bits": 3}}`, want: Quantization{Default: affine(3, 32)}},
 		{name: "second name", text: `{"quantization_config": {"group_size": 128, "bits": 2.0}}`, want: Quantization{Default: affine(2, 128)}},
 		{name: "unused", text: `{"quantization": {"bits": 4, "linear_class": "x"}}`, want: Quantization{Default: affine(4, 64)}, warnings: 1},
 		{name: "awq", text: `{"quantization_config": {"quant_method": "AWQ", "bits": 4}}`, want: Quantization{Method: "awq"}},
-		{name: "gpt-oss", text: `{"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["x"]}}`, want: Quantization{Default: &Quant{32, 4, "mxfp4"}, Method: "mxfp4"}},
+		{name: "gpt-oss", text: `{"quantization_config": {"quant_method": "mxfp4", "modules_to_not_convert": ["x"]}}`, want: Quantization{Default: &Quant{GroupSize: 32, Bits: 4, Mode: "mxfp4"}, Method: "mxfp4"}},
 		{name: "fp8", text: `{"quantization_config": {"quant_method": "fp8", "weight_block_size": [128, 128]}}`, want: Quantization{Method: "fp8"}},
-		{name: "fp8 as mxfp8", text: `{"quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [32, 32]}}`, want: Quantization{Default: &Quant{32, 8, "mxfp8"}, Method: "fp8"}},
+		{name: "fp8 as mxfp8", text: `{"quantization_config": {"quant_method": "fp8", "scale_fmt": "ue8m0", "weight_block_size": [32, 32]}}`, want: Quantization{Default: &Quant{GroupSize: 32, Bits: 8, Mode: "mxfp8"}, Method: "fp8"}},
 		{name: "compressed tensors", text: `{"text_config": {"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized"}}}`, want: Quantization{Default: affine(4, 32), Method: "compressed-tensors"}},
-		{name: "modelopt", text: `{"quantization_config": {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "group_size": 16}}}`, want: Quantization{Default: &Quant{16, 4, "nvfp4"}, Method: "modelopt"}},
-		{name: "bad mode", text: `{"quantization": {"mode": "int4"}}`, err: `config.json:1:19: quantization.mode is "int4"; MLX has affine, mxfp4, mxfp8 and nvfp4`},
+		{name: "modelopt", text: `{"quantization_config": {"quant_method": "modelopt", "quantization": {"quant_algo": "NVFP4", "group_size": 16}}}`, want: Quantization{Default: &Quant{GroupSize: 16, Bits: 4, Mode: "nvfp4"}, Method: "modelopt"}},
+		{name: "bad mode", text: `{"quantization": {"mode": "int4"}}`, err: `config.json:1:19: quantization.mode is "int4"; there are affine, mxfp4, mxfp8, nvfp4 and trellis`},
+		{name: "trellis", text: `{"quantization": {"bits": 4, "a": {"bits": 3, "group_size": 256, "mode": "trellis", "trellis": {"L": 12, "code": "1mad", "axis": 0}},
+			"b": {"bits": 2, "group_size": 64, "mode": "trellis", "trellis": {"L": 12}}, "c": {"bits": 2, "group_size": 64, "mode": "trellis", "trellis": {"L": 12, "axis": 7}}}}`,
+			want: Quantization{Default: affine(4, 64), ByPath: map[string]Quant{"a": {GroupSize: 256, Bits: 3, Mode: Trellis}, "b": {GroupSize: 64, Bits: 2, Mode: Trellis, Axis: 1},
+				"c": {GroupSize: 64, Bits: 2, Mode: Trellis, Axis: 1}}}},
+		{name: "trellis by default", text: `{"quantization": {"bits": 3, "group_size": 256, "mode": "trellis", "trellis": {"L": 12, "axis": 1}}}`,
+			want: Quantization{Default: &Quant{GroupSize: 256, Bits: 3, Mode: Trellis, Axis: 1}}},
+		{name: "trellis without its block", text: `{"quantization": {"a": {"bits": 3, "group_size": 256, "mode": "trellis"}}}`,
+			err: `config.json:1:19: quantization.a is of mode trellis and has no block of its own; write "trellis": {"L": 12, "code": "1mad", "axis": 1}`},
+		{name: "trellis of other states", text: `{"quantization": {"a": {"mode": "trellis", "trellis": {"L": 16}}}}`, err: "quantization.a.trellis.L is 16; states of 12 bits are read"},
+		{name: "trellis of another code", text: `{"quantization": {"a": {"mode": "trellis", "trellis": {"L": 12, "code": "mcg"}}}}`, err: "quantization.a.trellis.code is mcg; 1mad is read"},
+		{name: "trellis without bits", text: `{"quantization": {"a": {"mode": "trellis", "group_size": 64, "trellis": {"L": 12}}}}`, err: "lacks bits or group_size (the weights of a block)"},
 		{name: "bad bits", text: `{"quantization": {"a": {"bits": -1}}}`, err: "quantization.a.bits is -1, not a positive integer"},
 		{name: "bad table", text: `{"quantization": 4}`, err: "quantization is not an object"},
 	} {
@@ -145,7 +156,7 @@ func TestQuantization(t *testing.T) {
 }
 
 func TestQuantizationFor(t *testing.T) {
-	q := Quantization{Default: &Quant{64, 4, "affine"}, ByPath: map[string]Quant{"a": {32, 8, "affine"}}, Off: map[string]bool{"b": true}}
+	q := Quantization{Default: &Quant{GroupSize: 64, Bits: 4, Mode: "affine"}, ByPath: map[string]Quant{"a": {GroupSize: 32, Bits: 8, Mode: "affine"}}, Off: map[string]bool{"b": true}}
 	one, ok := q.For("a")
 	require.True(t, ok)
 	require.Equal(t, 8, one.Bits)
@@ -170,10 +181,10 @@ func TestInferQuant(t *testing.T) {
 		want           Quant
 		err            string
 	}{
-		{name: "affine", weight: []int{8, 16}, scales: []int{8, 2}, inputs: 128, want: Quant{64, 4, "affine"}},
-		{name: "3 bits", weight: []int{8, 12}, scales: []int{8, 2}, inputs: 128, want: Quant{64, 3, "affine"}},
-		{name: "mxfp4", weight: []int{8, 16}, scales: []int{8, 4}, codes: true, inputs: 128, want: Quant{32, 4, "mxfp4"}},
-		{name: "nvfp4", weight: []int{8, 16}, scales: []int{8, 8}, codes: true, inputs: 128, want: Quant{16, 4, "nvfp4"}},
+		{name: "affine", weight: []int{8, 16}, scales: []int{8, 2}, inputs: 128, want: Quant{GroupSize: 64, Bits: 4, Mode: "affine"}},
+		{name: "3 bits", weight: []int{8, 12}, scales: []int{8, 2}, inputs: 128, want: Quant{GroupSize: 64, Bits: 3, Mode: "affine"}},
+		{name: "mxfp4", weight: []int{8, 16}, scales: []int{8, 4}, codes: true, inputs: 128, want: Quant{GroupSize: 32, Bits: 4, Mode: "mxfp4"}},
+		{name: "nvfp4", weight: []int{8, 16}, scales: []int{8, 8}, codes: true, inputs: 128, want: Quant{GroupSize: 16, Bits: 4, Mode: "nvfp4"}},
 		{name: "no mode", weight: []int{8, 16}, scales: []int{8, 2}, codes: true, inputs: 128, err: "no mode has uint8 scales"},
 		{name: "uneven", weight: []int{8, 16}, scales: []int{8, 3}, inputs: 128, err: "do not divide"},
 		{name: "nothing", inputs: 1, err: "say nothing"},

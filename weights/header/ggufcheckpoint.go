@@ -136,11 +136,12 @@ func tableOf(infos []info, rename *renamer) Quantization {
 		bits = append(bits, b)
 	}
 	most := slices.MaxFunc(bits, func(a, b int) int { return cmp.Or(cmp.Compare(count[a], count[b]), cmp.Compare(b, a)) })
-	q.Default = &Quant{ggufBlockSize, most, "affine"}
+	common := affineQuant(ggufBlockSize, most)
+	q.Default = &common
 	for i := range infos {
 		if b := infos[i].typ.bits; b > 0 && b != most {
 			if to, err := rename.name(infos[i].Name); err == nil && to != "" {
-				q.ByPath[strings.TrimSuffix(to, ".weight")] = Quant{ggufBlockSize, b, "affine"}
+				q.ByPath[strings.TrimSuffix(to, ".weight")] = affineQuant(ggufBlockSize, b)
 			}
 		}
 	}

@@ -9,14 +9,22 @@ import (
 	"github.com/graphrun/graphrun/dtype"
 )
 
-// Quant says how a weight is quantised, in MLX's terms.
+// Quant says how a weight is quantised, in MLX's terms; trellis codes, which MLX does not have, have the mode "trellis"
+// and their blocks as groups.
 type Quant struct {
 	GroupSize int    `json:"group_size"`
 	Bits      int    `json:"bits"`
 	Mode      string `json:"mode"`
+	Axis      int    `json:"axis,omitempty"` // of trellis codes: 1 along the inputs, 0 along the outputs
 }
 
+// Trellis is the mode of trellis-coded weights.
+const Trellis = "trellis"
+
 func (q Quant) String() string {
+	if q.Mode == Trellis {
+		return fmt.Sprintf("trellis %d bits block %d axis %d", q.Bits, q.GroupSize, q.Axis)
+	}
 	return fmt.Sprintf("%s %d bits group %d", q.Mode, q.Bits, q.GroupSize)
 }
 
@@ -65,7 +73,9 @@ func (q *Quantization) Clone() Quantization {
 }
 
 // modeDefaults are MLX's group size and bits of each mode (mlx/ops.cpp, quantize).
-var modeDefaults = []Quant{{64, 4, "affine"}, {32, 4, "mxfp4"}, {32, 8, "mxfp8"}, {16, 4, "nvfp4"}}
+var modeDefaults = []Quant{affineQuant(64, 4), {GroupSize: 32, Bits: 4, Mode: "mxfp4"}, {GroupSize: 32, Bits: 8, Mode: "mxfp8"}, {GroupSize: 16, Bits: 4, Mode: "nvfp4"}}
+
+func affineQuant(group, bits int) Quant { return Quant{GroupSize: group, Bits: bits, Mode: "affine"} }
 
 // InferQuant finds how a weight is quantised from its tensors, as mlx-lm does where its table is silent: inputs is the
 // width before packing, of a weight uint32 [.., out, inputs * bits / 32] with scales [.., out, inputs / group].
@@ -77,7 +87,7 @@ func InferQuant(weight, scales []int, scalesType dtype.Dtype, inputs int) (Quant
 	if groups <= 0 || inputs%groups != 0 || packed*32%inputs != 0 {
 		return Quant{}, fmt.Errorf("weight %v and scales %v do not divide %d inputs into groups and bits", weight, scales, inputs)
 	}
-	q := Quant{inputs / groups, packed * 32 / inputs, "affine"}
+	q := affineQuant(inputs/groups, packed*32/inputs)
 	if scalesType != dtype.Uint8 {
 		return q, nil
 	}
@@ -125,7 +135,7 @@ func quantTable(c *Config, key string, v any) (q Quantization, warnings []string
 	q.ByPath, q.Off = map[string]Quant{}, map[string]bool{}
 	for _, name := range slices.Sorted(maps.Keys(table)) {
 		switch name {
-		case "group_size", "bits", "mode":
+		case "group_size", "bits", "mode", Trellis:
 			continue
 		}
 		switch one := table[name].(type) {
@@ -156,11 +166,19 @@ func quantOf(c *Config, key string, m map[string]any) (Quant, error) {
 		}
 		mode = s
 	}
-	at := slices.IndexFunc(modeDefaults, func(q Quant) bool { return q.Mode == mode })
-	if at < 0 {
-		return Quant{}, fmt.Errorf("%s: %s.mode is %s; MLX has affine, mxfp4, mxfp8 and nvfp4", c.At(key+".mode"), key, clip(mode))
+	q := Quant{Mode: Trellis}
+	if mode == Trellis {
+		var err error
+		if q.Axis, err = trellisAxis(c, key, m); err != nil {
+			return Quant{}, err
+		}
+	} else {
+		at := slices.IndexFunc(modeDefaults, func(q Quant) bool { return q.Mode == mode })
+		if at < 0 {
+			return Quant{}, fmt.Errorf("%s: %s.mode is %s; there are affine, mxfp4, mxfp8, nvfp4 and trellis", c.At(key+".mode"), key, clip(mode))
+		}
+		q = modeDefaults[at]
 	}
-	q := modeDefaults[at]
 	for name, to := range map[string]*int{"group_size": &q.GroupSize, "bits": &q.Bits} {
 		v := m[name]
 		if v == nil {
@@ -175,7 +193,29 @@ func quantOf(c *Config, key string, m map[string]any) (Quant, error) {
 		}
 		*to = int(n)
 	}
+	if q.Mode == Trellis && (q.Bits == 0 || q.GroupSize == 0) {
+		return Quant{}, fmt.Errorf("%s: %s is of mode trellis and lacks bits or group_size (the weights of a block)", c.At(key), key)
+	}
 	return q, nil
+}
+
+// trellisAxis reads the block of a trellis entry: L and code, of which one kind is read, and the axis, where any number
+// but 0 stands for 1, as the format's first reader has it.
+func trellisAxis(c *Config, key string, m map[string]any) (int, error) {
+	block, ok := m[Trellis].(map[string]any)
+	if !ok {
+		return 0, fmt.Errorf("%s: %s is of mode trellis and has no block of its own; write \"trellis\": {\"L\": 12, \"code\": \"1mad\", \"axis\": 1}", c.At(key), key)
+	}
+	if l := block["L"]; l != int64(12) {
+		return 0, fmt.Errorf("%s: %s.trellis.L is %v; states of 12 bits are read", c.At(key+".trellis"), key, l)
+	}
+	if code := block["code"]; code != nil && code != "1mad" {
+		return 0, fmt.Errorf("%s: %s.trellis.code is %v; 1mad is read", c.At(key+".trellis"), key, code)
+	}
+	if axis := block["axis"]; axis == int64(0) {
+		return 0, nil
+	}
+	return 1, nil
 }
 
 // foreignQuant reads the table of another tool, as far as MLX's modes can stand for it (mlx_lm/utils.py, load_model).
@@ -197,7 +237,8 @@ func foreignQuant(c *Config, key string, table map[string]any) (q Quantization, 
 		case "mxfp4-pack-quantized":
 			mode = "mxfp4"
 		case "pack-quantized":
-			q.Default = &Quant{32, 4, "affine"}
+			one := affineQuant(32, 4)
+			q.Default = &one
 		}
 	case "modelopt":
 		settings := table

@@ -64,6 +64,16 @@ var elements = []element{
 	{"F8_E4M3FNUZ", dtype.Uint8}, {"F8_E5M2FNUZ", dtype.Uint8},
 }
 
+// ElementName is the name that a safetensors file has for a dtype.
+func ElementName(d dtype.Dtype) string {
+	for _, e := range elements {
+		if e.dtype == d {
+			return e.name
+		}
+	}
+	return ""
+}
+
 func findElement(name string) (element, error) {
 	for _, e := range elements {
 		if e.name == name {

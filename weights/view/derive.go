@@ -121,6 +121,9 @@ func (d Derive) one(s *state, first *family) (out change, field string, ok bool,
 // dequantized is the dense weight of its parts: weight, scales and, of affine ones, biases.
 func dequantized(parts []*Recipe, q header.Quant) (*Recipe, error) {
 	w, scales := parts[0], parts[1]
+	if q.Mode == header.Trellis {
+		return nil, fmt.Errorf("it is stored as %s, which a derivation does not take apart", q)
+	}
 	last := len(w.Shape) - 1
 	if last < 0 || q.Bits <= 0 || w.Shape[last]*32%q.Bits != 0 {
 		return nil, fmt.Errorf("%v is no shape of a weight with %s", w.Shape, q)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/weights/header"
 )
 
 func (d Drop) apply(s *state) {
@@ -91,6 +92,9 @@ func (c Split) split(s *state, f *family) (out change, field string, index int, 
 	}
 	if f.quantised() && axis == len(f.Shape)-1 {
 		return out, "axis", 0, fmt.Errorf("it is quantised along axis %d, and cannot be split there", axis)
+	}
+	if err := s.whole(f); err != nil {
+		return out, "", 0, err
 	}
 	ranges, err := c.ranges(f, axis)
 	if err != nil {
@@ -271,6 +275,9 @@ func (j Join) join(s *state, first *family) (out change, field string, err error
 func (s *state) gather(op Op, list []*family, to string, axis int) (change, error) {
 	first := list[0]
 	out := change{put: map[string]*Recipe{}, table: map[string][]string{}, by: first}
+	if err := s.whole(first); err != nil {
+		return out, err
+	}
 	seen := map[string]bool{}
 	for _, f := range list {
 		if seen[f.Name] {
@@ -302,6 +309,14 @@ func (s *state) gather(op Op, list []*family, to string, axis int) (change, erro
 		out.put[partOf(to, p)] = r
 	}
 	return out, nil
+}
+
+// whole refuses to take apart or to join trellis codes: the rows that they are stored by may be the inputs.
+func (s *state) whole(f *family) error {
+	if q, ok := s.q.For(f.module()); f.quantised() && ok && q.Mode == header.Trellis {
+		return fmt.Errorf("it is stored as %s, which is taken as a whole", q)
+	}
+	return nil
 }
 
 func partNames(f *family) string {
