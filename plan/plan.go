@@ -49,8 +49,8 @@ type Facts struct {
 	Storage string      `json:"storage"` // dense, affine (any mode of MLX's quantisation), trellis
 	Dtype   dtype.Dtype `json:"dtype"`   // of the values: a dense weight's own, a quantised one's scales' (activations' for uint8 scales)
 	Bits    int         `json:"bits,omitempty"`
-	Group   int         `json:"group,omitempty"`  // of trellis codes, the weights of a block
-	Mode    string      `json:"mode,omitempty"`  
+	Group   int         `json:"group,omitempty"` // of trellis codes, the weights of a block
+	Mode    string      `json:"mode,omitempty"`
 	Layout  string      `json:"layout,omitempty"` // of trellis codes: row, interleaved
 	Axis    int         `json:"axis,omitempty"`   // of trellis codes: 1 along the inputs, 0 along the outputs
 	Inputs  int         `json:"inputs"`

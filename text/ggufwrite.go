@@ -92,7 +92,9 @@ func (f *file) json(t *Tokenizer) any {
 func (t *Tokenizer) around() any {
 	special := ordered.NewObject()
 	single := []any{}
-	text := func() { single = append(single, ordered.NewObject("Sequence", ordered.NewObject("id", "A", "type_id", int64(0)))) }
+	text := func() {
+		single = append(single, ordered.NewObject("Sequence", ordered.NewObject("id", "A", "type_id", int64(0))))
+	}
 	ids := t.post.Apply([]int32{-1}, true)
 	if len(ids) == 1 {
 		return nil

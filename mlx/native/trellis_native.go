@@ -3,6 +3,8 @@
 package native
 
 /*
+#cgo pkg-config: graphrun-mlx
+#cgo CXXFLAGS: -std=c++20 -O3 -Wall -Wextra
 #cgo noescape gr_trellis_encode
 #cgo nocallback gr_trellis_encode
 #include "trellis_encode.h"
