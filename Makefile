@@ -7,17 +7,17 @@ GO ?= go
 PURE ?= ./cmd/... ./compose/... ./diag/... ./docs/... ./dtype/... ./explain/... ./graphs/... ./internal/... ./lsp/... ./model/... \
 	./ops/... ./pattern/... ./plan/... ./port/... ./registry/... ./schema/... ./shape/... ./show/... ./text/... ./weights/...
 
-export PROMPT BACKEND MLX_C_SRC
+export PROMPT BACKEND MLX_C_SRC MODELS
 export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:$(PKG_CONFIG_PATH))
 
 # Go's build cache does not see what pkg-config answers: the checksum of the file tells it when MLX or mlx-c changed.
 export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum .deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test check bench fuzz oracle generate clean
+.PHONY: help setup build run test check bench bench-models fuzz oracle expected coverage generate clean
 
 help: ## this list
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
 
 setup: ## MLX, mlx-c and OpenBLAS into .deps (BACKEND=cpu|cuda13, MLX_C_SRC=DIR)
 	@tools/setup.sh
@@ -28,7 +28,7 @@ build: setup ## bin/graphrun
 run: build ## answer PROMPT with the default checkpoint
 	@bin/graphrun run --checkpoint "$$(tools/checkpoint.sh)" --prompt "$$PROMPT"
 
-test: setup oracle ## all tests, the ones without MLX also without cgo
+test: setup expected ## all tests, the ones without MLX also without cgo
 	CGO_ENABLED=0 $(GO) test $(PURE)
 	$(GO) test -tags mlx ./...
 
@@ -43,11 +43,21 @@ check: setup ## formatting, vet and staticcheck, with and without MLX; generated
 bench: build ## tokens per second beside mlx-lm and llama.cpp
 	@tools/bench.sh
 
+bench-models: build ## exact graphs beside mlx-lm, for five models on random checkpoints
+	@tools/bench-models.sh
+
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@tools/fuzz.sh
 
-oracle: setup ## expected logits from mlx-lm, once
+expected: setup
 	@tools/oracle.sh
+
+oracle: expected ## hold all models, or MODELS=llama,qwen3_5, to mlx-lm's bits; prints values compared
+	@cd e2e && $(GO) test -tags mlx -count=1 -run 'TestOracle$$' -args -report
+
+coverage: expected ## the same, and write docs/coverage.md
+	@cd e2e && $(GO) test -tags mlx -count=1 -run 'TestOracle$$' -args -report -update
+	@$(GO) test ./docs -run TestCoverage -args -update
 
 generate: setup ## the binding from mlx-c's headers, and all other generated files
 	$(GO) generate ./...

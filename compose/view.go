@@ -62,11 +62,6 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 	if c.req.Checkpoint == nil {
 		return true
 	}
-	if m := c.quant.Method; m != "" && c.quant.Default == nil && len(c.quant.ByPath) == 0 {
-		c.list.Errorf("quantization", diag.Range{File: c.req.Checkpoint.Config.Path}, "the weights are quantised by the method %q, which MLX's modes cannot stand for", m).
-			Helped("convert the checkpoint with a tool that writes MLX's quantization table")
-		return false
-	}
 	result, errs := view.Apply(c.req.Checkpoint.Tensors, c.quant, b.steps)
 	for _, e := range errs {
 		step := b.origin[e.Step]
@@ -81,11 +76,26 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 	if len(errs) > 0 {
 		return false
 	}
+	if m := c.quant.Method; m != "" && c.quant.Default == nil && len(c.quant.ByPath) == 0 && hasCodes(result.Tensors) {
+		c.list.Errorf("quantization", diag.Range{File: c.req.Checkpoint.Config.Path}, "the weights are quantised by the method %q, which MLX's modes cannot stand for, and the view of %s leaves them so", m, doc.Name.Text).
+			Helped("convert the checkpoint with a tool that writes MLX's quantization table, or dequantise them in the view (derive)")
+		return false
+	}
 	c.viewed, c.recipes, c.quant = result, result.Tensors, result.Quantization
 	for _, d := range result.Dropped {
 		c.viewDropped = append(c.viewDropped, d.Name)
 	}
 	return true
+}
+
+// hasCodes tells whether a tensor holds integers: the codes of a quantised weight.
+func hasCodes(tensors map[string]*view.Recipe) bool {
+	for _, r := range tensors {
+		if r.Dtype.IsInteger() {
+			return true
+		}
+	}
+	return false
 }
 
 // viewBuilder makes typed steps of a view's documents.

@@ -3,8 +3,10 @@
 package e2e
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -12,34 +14,27 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 )
 
-// fixturesEnv names a folder of checkpoints, each a folder with config.json, model.safetensors and the expected.safetensors
-// that mlx-lm made of it, as tools/oracle lays them out.
-const fixturesEnv = "GRAPHRUN_ORACLE_DATA"
-
-// TestFixtures compares checkpoints that were made elsewhere, raw layouts among them, with the logits saved beside them.
-// Bits hold for the MLX build and processor family that made the file.
+// TestFixtures compares checkpoints that others made, with the same keys as `make oracle` has: GRAPHRUN_ORACLE_DATA is a
+// folder of folders with config.json, model.safetensors and expected.safetensors. Their bits are of one MLX build and
+// processor family.
 func TestFixtures(t *testing.T) {
-	root := os.Getenv(fixturesEnv)
-	if root == "" {
-		t.Skipf("%s names no folder of checkpoints with expected logits", fixturesEnv)
+	data := os.Getenv("GRAPHRUN_ORACLE_DATA")
+	if data == "" {
+		t.Skip("GRAPHRUN_ORACLE_DATA names no folder of saved checkpoints")
 	}
-	found, err := filepath.Glob(filepath.Join(root, "*", "expected.safetensors"))
+	files, err := filepath.Glob(filepath.Join(data, "*", "expected.safetensors"))
 	require.NoError(t, err)
-	require.NotEmpty(t, found, "%s: no checkpoint in %s", fixturesEnv, root)
-	total := 0
-	for _, file := range found {
+	require.NotEmpty(t, files)
+	equal := map[string]int{}
+	for _, file := range files {
 		dir := filepath.Dir(file)
 		t.Run(filepath.Base(dir), func(t *testing.T) {
-			want := saved(t, file)
-			e := open(t, dir)
-			n := 0
-			for _, p := range []string{"p7", "p33"} {
-				n += comparePrompt(t, e, want, p)
-			}
-			t.Logf("%d values equal", n)
-			total += n
+			c := compareCase(t, open(t, dir), saved(t, file), []string{"p7", "p33"})
+			equal[filepath.Base(dir)] = c.values()
 		})
 	}
-	t.Logf("%d values of %d checkpoints equal the saved bits", total, len(found))
+	for _, name := range slices.Sorted(maps.Keys(equal)) {
+		t.Logf("%-24s %d values equal", name, equal[name])
+	}
 	require.NoError(t, mlx.ClearCache())
 }

@@ -6,9 +6,11 @@ order in which tensors are made.
 
 import contextlib
 import copy
+import importlib.util
 import io
 import json
 import math
+import shutil
 import zlib
 
 import mlx.core as mx
@@ -16,7 +18,9 @@ import numpy as np
 from mlx.utils import tree_flatten
 from mlx_lm.utils import _get_classes, quantize_model
 
+import layouts
 import store
+from tables import ROOT
 
 # mlx-lm 0.32.2 passes global_scale=None, which this MLX's gather_qmm does not know: dropping it changes nothing.
 _gather_qmm = mx.gather_qmm
@@ -39,7 +43,15 @@ def normal(shape, *key, dtype=mx.bfloat16, scale=1.0):
 def tensor(name, shape):
     """float32 values for one parameter: scaled by its role, so that the residual stream keeps the size of a trained
     model's and the logits are spread."""
-    n = generator(name).standard_normal(shape).astype(np.float32)
+    g = generator(name)
+    n = g.standard_normal(shape).astype(np.float32)
+    if name.endswith("A_log"):
+        return np.log(g.uniform(1.0, 16.0, shape)).astype(np.float32)
+    if name.endswith("dt_bias"):  # the inverse softplus of a step size
+        dt = np.exp(g.uniform(math.log(1e-3), math.log(1e-1), shape))
+        return (dt + np.log(-np.expm1(-dt))).astype(np.float32)
+    if name.endswith("e_score_correction_bias"):
+        return 0.05 * n
     if name.endswith(".bias"):
         return 0.1 * n
     if len(shape) == 1:  # what is left with one axis is a norm's gain
@@ -49,14 +61,23 @@ def tensor(name, shape):
     return 1.4 * n / np.float32(math.sqrt(shape[-1]))
 
 
+def page(case):
+    """(Model, ModelArgs) of a Python page of the repository."""
+    spec = importlib.util.spec_from_file_location("page", ROOT / case.page)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module.Model, module.ModelArgs
+
+
 def build(case):
     """mlx-lm's model for the case, its parameters filled and cast."""
-    cls, args = _get_classes(copy.deepcopy(case.config))
+    cls, args = page(case) if case.page else _get_classes(copy.deepcopy(case.config))
     model = cls(args.from_dict(copy.deepcopy(case.config)))
     model.eval()
+    cast = getattr(model, "cast_predicate", lambda _: True)  # what mlx_lm.convert leaves in float32
     weights = []
     for name, like in tree_flatten(model.parameters()):
-        dtype = case.norm_dtype if case.norm_dtype and "norm" in name else case.dtype
+        dtype = case.norms if case.norms and "norm" in name else case.dtype if cast(name) else "float32"
         weights.append((name, mx.array(tensor(name, like.shape)).astype(getattr(mx, dtype))))
     model.load_weights(weights, strict=True)
     return model
@@ -97,10 +118,13 @@ def write(case, folder):
         model, config = quantise(case, model)
     else:
         config["torch_dtype"] = case.dtype
-    weights = dict(tree_flatten(model.parameters()))
+    weights, config, fp8 = layouts.apply(case.steps, tree_flatten(model.parameters()), config)
+    if case.page:
+        shutil.copy(ROOT / case.page, folder / "page.py")
+        config["model_file"] = "page.py"
     (folder / "config.json").write_text(json.dumps(config, indent=2, sort_keys=True) + "\n")
     if case.shards == 1:
-        store.save(folder / "model.safetensors", weights)
+        store.save(folder / "model.safetensors", weights, fp8)
         return
     names = sorted(weights)
     where = {}

@@ -12,6 +12,7 @@ from checkpoint import generator
 
 DECODE_STEPS = 8
 CHUNK = 5
+BATCH = 19  # tokens of each sequence: past the tables' windows of 16
 LENGTHS = {"p7": 7, "p33": 33, "p245": 245, "p250": 250, "p300": 300}
 SAMPLING = dict(temp=0.8, top_p=0.95, min_p=0.02, top_k=40)
 PENALTIES = dict(repetition_penalty=1.3, repetition_context_size=20)
@@ -19,7 +20,7 @@ SAMPLING_SEED = 7
 
 
 def ids(vocab, n, *key):
-    """n token ids, past the special ones; a shorter prompt is the beginning of a longer one."""
+    """n token ids, past the special ones."""
     return generator("prompt", *key).integers(3, vocab, n).astype(np.int32)
 
 
@@ -98,11 +99,12 @@ def forward(model, prompt, trace):
 
 
 def batch(model, vocab):
-    """Two sequences at once, and two decode steps of each."""
-    prompt = mx.array(ids(vocab, 12, "batch").reshape(2, 6))
+    """Two sequences of one length at once, and decode steps of both, on the caches that a single sequence has. (mlx-lm's
+    batch_generate pads prompts of several lengths on the left and has caches of its own for that: not compared.)"""
+    prompt = mx.array(ids(vocab, 2 * BATCH, "batch").reshape(2, BATCH))
     cache = make_prompt_cache(model)
     logits = model(prompt, cache=cache)
-    fed, rows = argmax_chain(model, cache, logits, 2)
+    fed, rows = argmax_chain(model, cache, logits, DECODE_STEPS)
     return {"prompt": prompt, "logits": logits, "decode_in": fed, "decode_logits": rows}
 
 
@@ -119,7 +121,7 @@ def prefixed(prefix, arrays):
 def expected(case, model):
     vocab, out = case.config.get("text_config", case.config)["vocab_size"], {}
     for name in case.prompts:
-        prompt = mx.array(ids(vocab, LENGTHS[name]))
+        prompt = mx.array(ids(vocab, LENGTHS[name], name))
         got = forward(model, prompt, trace=case.traced and name == "p7")
         got["gen_tokens"], got["gen_logprobs"] = generate(model, prompt)
         if name != "p7":
@@ -127,7 +129,7 @@ def expected(case, model):
         out |= prefixed(name, got)
     out |= prefixed("batch", batch(model, vocab))
     if case.sampled:
-        prompt = mx.array(ids(vocab, LENGTHS["p33"]))
+        prompt = mx.array(ids(vocab, LENGTHS["p33"], "p33"))
         mx.random.seed(SAMPLING_SEED)
         tokens, logprobs = generate(model, prompt, steps=24, sampler=make_sampler(**SAMPLING),
                                     logits_processors=make_logits_processors(**PENALTIES))

@@ -17,16 +17,15 @@ import pathlib
 import shutil
 import sys
 import time
+import traceback
 
 import store
-from cases import CASES as BASIC, select
-from families import FAMILIES
+from tables import CASES, ROOT, select
 
-CASES = BASIC | FAMILIES
 EXTRA = ["ops", "sampling", "smollm2"]
 # The scripts whose change makes a case again, by kind.
 SOURCES = {
-    "model": ["checkpoint.py", "expect.py"],
+    "model": ["checkpoint.py", "layouts.py", "expect.py"],
     "ops": ["ops.py", "checkpoint.py"],
     "sampling": ["sampling.py", "checkpoint.py"],
     "smollm2": ["smollm2.py", "convert_gguf.py", "expect.py"],
@@ -35,7 +34,8 @@ SOURCES = {
 
 def stamp(name, env):
     if name in CASES:
-        return store.stamp(env, repr(CASES[name]), SOURCES["model"])
+        case = CASES[name]
+        return store.stamp(env, repr(case), SOURCES["model"] + ([ROOT / case.page] if case.page else []))
     return store.stamp(env, name, SOURCES[name])
 
 
@@ -47,11 +47,13 @@ def make_model(name, out):
     case = CASES[name]
     with store.folder(out / name) as tmp:
         checkpoint.write(case, tmp)
-        model, _ = load_model(tmp)  # as a user's checkpoint is opened: names, quantisation table, strictness
+        model, _ = load_model(tmp, trust_remote_code=bool(case.page))  # as a user's checkpoint is opened: names, quantisation table, strictness
         arrays = expect.expected(case, model)
         store.save(tmp / "expected.safetensors", arrays)
     entry = {
         "kind": "model",
+        "model": case.model,
+        "graph": case.graph,
         "shows": case.shows,
         "logits_dtype": str(arrays["p7.prefill_logits"].dtype).rsplit(".", 1)[-1],
         "f32_products": case.f32_products,
@@ -74,23 +76,30 @@ def start_worker(jit):
 
 
 def make(name, out, gguf):
-    """(name, its entry in the manifest, seconds)."""
+    """(name, its entry in the manifest, seconds). A case that cannot be made has no entry, and its error is printed."""
     start = time.perf_counter()
+    try:
+        entry = make_entry(name, out, gguf)
+    except Exception:
+        traceback.print_exc()
+        entry = None
+    return name, entry, time.perf_counter() - start
+
+
+def make_entry(name, out, gguf):
     if name in CASES:
-        entry = make_model(name, out)
-    elif name == "ops":
+        return make_model(name, out)
+    if name == "ops":
         import ops
 
-        entry = ops.make(out)
-    elif name == "sampling":
+        return ops.make(out)
+    if name == "sampling":
         import sampling
 
-        entry = sampling.make(out)
-    else:
-        import smollm2
+        return sampling.make(out)
+    import smollm2
 
-        entry = smollm2.make(out, gguf)
-    return name, entry, time.perf_counter() - start
+    return smollm2.make(out, gguf)
 
 
 def make_all(todo, out, gguf):
@@ -112,7 +121,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=pathlib.Path, required=True)
     parser.add_argument("--checkpoint", type=pathlib.Path, help="the SmolLM2 GGUF; without it that case is left out")
-    parser.add_argument("--models", default="", help="shell patterns of case names, by spaces or commas")
+    parser.add_argument("--models", default="", help="names of models or cases, * and ? allowed, by spaces or commas")
     parser.add_argument("--force", action="store_true", help="make again what is up to date")
     args = parser.parse_args()
 
@@ -140,12 +149,17 @@ def update(args):
         print(f"oracle: {len(wanted)} cases up to date in {args.out}")
         return
 
-    start = time.perf_counter()
+    start, failed = time.perf_counter(), []
     for i, (name, entry, seconds) in enumerate(make_all(todo, args.out, args.checkpoint), 1):
+        if entry is None:
+            failed.append(name)
+            continue
         done[name] = entry | {"stamp": stamps[name]}
         store.write_json(manifest_path, manifest)
         print(f"oracle: {i}/{len(todo)} {name} {seconds:.1f} s", flush=True)
-    print(f"oracle: {len(todo)} cases made in {time.perf_counter() - start:.1f} s, in {args.out}")
+    print(f"oracle: {len(todo) - len(failed)} cases made in {time.perf_counter() - start:.1f} s, in {args.out}")
+    if failed:
+        raise SystemExit(f"oracle: these could not be made: {' '.join(failed)}")
 
 
 if __name__ == "__main__":

@@ -62,7 +62,7 @@ def environment():
 def stamp(env, description, sources):
     """One digest over the environment, what is asked for, and the scripts that answer."""
     h = hashlib.sha256(json.dumps([env, description], sort_keys=True).encode())
-    for name in sorted({"store.py", *sources}):
+    for name in sorted({"store.py", *map(str, sources)}):
         h.update(hashlib.sha256((HERE / name).read_bytes()).digest())
     return h.hexdigest()[:32]
 
@@ -103,11 +103,20 @@ def folder(path):
     os.replace(tmp, path)
 
 
-def save(path, arrays):
-    """safetensors with every array in row-major order, in the dtype it has."""
+def save(path, arrays, fp8=()):
+    """safetensors with every array in row-major order, in the dtype it has; the bytes of those in fp8 are float8."""
     import mlx.core as mx
 
     mx.save_safetensors(str(path), {k: mx.contiguous(v) for k, v in sorted(arrays.items())})
+    if fp8:
+        data = pathlib.Path(path).read_bytes()
+        size = int.from_bytes(data[:8], "little")
+        header = json.loads(data[8:8 + size])
+        for name in fp8:
+            header[name]["dtype"] = "F8_E4M3"  # MLX has no such dtype: it reads bytes
+        text = json.dumps(header).encode()
+        text += b" " * (-len(text) % 8)
+        pathlib.Path(path).write_bytes(len(text).to_bytes(8, "little") + text + data[8 + size:])
 
 
 def describe(arrays):
