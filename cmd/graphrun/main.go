@@ -33,6 +33,7 @@ type commands struct {
 	Compare  compareCmd  `cmd:"" help:"Run two graphs on one input and show the first value that differs. Exit code 0: equal; 1: they differ."`
 	Show     showCmd     `cmd:"" help:"Draw the dataflow of a model by block: Mermaid, Graphviz, SVG or one HTML page."`
 	Weights  weightsCmd  `cmd:"" help:"List a checkpoint's tensors before and after the view, and who uses them. Needs no MLX."`
+	Init     initCmd     `cmd:"" help:"Write a variant or a model file for a checkpoint, to start from. Needs no MLX."`
 	Fmt      fmtCmd      `cmd:"" help:"Write graph files in their canonical form, comments kept."`
 	Lsp      lspCmd      `cmd:"" help:"Serve an editor: findings, hovering, completion, definitions, formatting."`
 	Schema   schemaCmd   `cmd:"" help:"Write the JSON Schema of graph files, for editors."`

@@ -81,7 +81,7 @@ func Make(ck *header.Checkpoint, model string, a *compose.Audit, wanted *plan.Pl
 		if !isWeight(name) {
 			w.Quant = nil
 		}
-		if len(w.Users) == 0 && l.Guessed { // what is stored quantised may be wanted dense
+		if l.Guessed && len(w.Users) == 0 && isPart(name) { // what is stored quantised may be wanted dense
 			w.Users = users[module(name)+".weight"]
 		}
 		if r.Op != view.OpSource {

@@ -43,6 +43,7 @@ var mayImport = map[string]string{
 	"quantize": "compose/source diag dtype mlx mlx/native pattern text/ordered trellis weights weights/header weights/view",
 
 	// What reads graph files and plans for people and editors: no MLX, and the engine is not known.
+	"draft":   readers,
 	"explain": readers,
 	"schema":  readers,
 	"show":    readers,
@@ -69,7 +70,7 @@ var mayImport = map[string]string{
 	"internal/process": "",
 }
 
-const readers = "compose/... diag dtype explain graphs plan port registry schema/... shape show/... weights/header weights/view"
+const readers = "compose/... diag dtype explain/... graphs plan port registry schema/... shape show/... weights/header weights/view"
 
 // ruleFor finds the entry of a package or of the nearest folder above it.
 func ruleFor(pkg string) (string, bool) {
