@@ -60,13 +60,6 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 					line.patterns = append(line.patterns, p)
 				}
 			}
-			for _, k := range spec.Kinds {
-				if !containsString(kindNames, k.Text) {
-					d := c.list.Errorf("bad-word", k.At, "there is no kind of port %s", k.Text)
-					helpNames(d, k.Text, kindNames, "kinds")
-					good = false
-				}
-			}
 			var ok bool
 			line.spans, ok = v.spans(c, rowsOf(spec.Rows))
 			good = c.knownEntries(spec.Entries) && ok && good

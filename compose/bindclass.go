@@ -129,11 +129,7 @@ func roleWeights(p *plan.Port, roles []string) []plan.RoleWeight {
 // namedClass finds a class by its name, or by a name that the variant gives one with its parameters.
 func (c *composer) namedClass(v *variant, choice *syntax.ClassChoice, scope facts) (*registry.Class, []syntax.Arg, bool) {
 	name, given := choice.Name, choice.Args
-	for i := range v.doc.Variant.Classes {
-		named := &v.doc.Variant.Classes[i]
-		if named.Name.Text != name.Text {
-			continue
-		}
+	if named := namedIn(v.doc.Variant, name.Text); named != nil {
 		inner, ok := c.chosen(&named.Class, scope)
 		if !ok {
 			return nil, nil, false
@@ -143,19 +139,21 @@ func (c *composer) namedClass(v *variant, choice *syntax.ClassChoice, scope fact
 			return nil, nil, false
 		}
 		name, given = inner.Name, inner.Args
-		break
 	}
 	class := c.reg.Class(name.Text)
 	if class == nil {
-		names := classNames(c.reg)
-		for _, n := range v.doc.Variant.Classes {
-			names = append(names, n.Name.Text)
-		}
-		d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text)
-		helpNames(d, name.Text, names, "classes")
+		c.unknownClass(v.doc.Variant, name)
 		return nil, nil, false
 	}
 	return class, given, true
+}
+
+func (c *composer) unknownClass(v *syntax.Variant, name syntax.Word) {
+	names := classNames(c.reg)
+	for _, n := range v.Classes {
+		names = append(names, n.Name.Text)
+	}
+	helpNames(c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text), name.Text, names, "classes")
 }
 
 func classNames(r *registry.Registry) []string {

@@ -16,11 +16,17 @@ func (c *composer) choose() *syntax.Document {
 	}
 	if c.req.Model != "" {
 		doc := c.lib.model(c.req.Model, nil)
-		if doc == nil {
-			c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model %s is shipped", c.req.Model)
-			return nil
+		if doc != nil {
+			return c.recognised(doc)
 		}
-		return c.recognised(doc)
+		for _, kind := range []string{"variants", "rules"} {
+			if doc = c.lib.readShipped(kind + "/" + c.req.Model + ".yaml"); doc != nil {
+				return doc
+			}
+		}
+		c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model, variant or rules %s are shipped", c.req.Model).
+			Helped("a file of your own is named by its path")
+		return nil
 	}
 	if c.req.Config == nil {
 		c.list.Errorf("no-graph", diag.Range{File: "graphrun"}, "no graph file and no config: nothing says what to compose")
@@ -99,13 +105,8 @@ func (c *composer) userFile() *syntax.Document {
 	if doc == nil {
 		return nil
 	}
-	switch doc.Kind {
-	case "model":
-	case "block":
+	if doc.Kind != "model" {
 		return doc
-	default:
-		c.list.Errorf("kind-not-composed", doc.Name.At, "a file of kind %s is not composed alone by this version", doc.Kind)
-		return nil
 	}
 	return c.recognised(doc)
 }

@@ -21,10 +21,15 @@ import (
 
 // Request is what to compose.
 type Request struct {
-	// Graph is a file of the user's; empty: the shipped model that recognises the config.
+	// Graph is a file of the user's; empty: the shipped model that recognises the config. A variant or rules are composed
+	// with the model of the config, or with those of its examples.
 	Graph string
-	// Model is the name of a shipped model to compose, where Graph is empty; empty: the one that recognises the config.
+	// Model is the name of a shipped model, variant or rules to compose, where Graph is empty; empty: the model that
+	// recognises the config.
 	Model string
+	// Example is the number (from 1) or the name of the file's example to compose it for, where there is no Config; empty:
+	// for all, and no plan is made.
+	Example string
 	// Overlay holds texts that stand for files of the user's, by cleaned path: those that an editor has open. A file that is
 	// not on the disk is there if it is here.
 	Overlay map[string][]byte
@@ -82,7 +87,8 @@ type Result struct {
 	Model       string
 	Fingerprint string   // of the checkpoint's canonical tensors; "" without one
 	Audit       *Audit   // nil without a checkpoint, or where its view could not be applied
-	Examples    []string // the configs of the file's own that it was composed for, where the request has none
+	Examples    []string // of the file's own, those that it was composed for, where the request has no config
+	Example     *Example // that the plan is for
 }
 
 // Audit is what a model makes of a checkpoint's tensors, also where there are errors.
@@ -101,6 +107,10 @@ type composer struct {
 	ex   *expr.Engine
 	reg  *registry.Registry
 
+	finder   *finder          // answers tensors('glob') for whoever composes
+	declared *Example         // whose facts these are; nil: the request's own
+	besides  *syntax.Document // the variant or rules that are composed with a model
+
 	model      *syntax.Document
 	config     expr.Value
 	asked      map[string]bool
@@ -114,6 +124,7 @@ type composer struct {
 
 	plan *plan.Plan
 	tables
+	whole          bool     // every entry is expanded and bound
 	kv             kvScheme // of caches, as the request asks
 	entry          string   // that is expanded
 	offeredEntries []string // in order
@@ -143,7 +154,8 @@ type portKey struct{ entry, path string }
 func Compose(ctx context.Context, req Request) (*Result, error) {
 	c := &composer{req: req, list: &diag.List{}, reg: req.Registry, asked: map[string]bool{}}
 	c.lib = newLibrary(req.Shipped, req.Overlay, c.list)
-	ex, err := expr.New(c.findTensors)
+	c.finder = &finder{of: c}
+	ex, err := expr.New(c.finder.find)
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +173,23 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	if doc == nil {
 		return out, nil
 	}
+	if doc.Kind == "variant" || doc.Kind == "rules" {
+		if !c.checkBesides(doc) {
+			return out, nil
+		}
+		if req.Config == nil {
+			return out, c.examples(ctx, doc, out)
+		}
+		c.besides, c.req.Graph, c.req.Model = doc, "", ""
+		if doc.Kind == "variant" {
+			doc = c.modelOf(doc, doc.Name.At)
+		} else {
+			doc = c.choose()
+		}
+		if doc == nil {
+			return out, nil
+		}
+	}
 	if doc = c.merged(doc); doc == nil {
 		return out, nil
 	}
@@ -170,21 +199,29 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 		return out, nil
 	}
 	if req.Config == nil {
-		out.Examples, err = c.examples(ctx, doc)
-		return out, err
+		return out, c.examples(ctx, doc, out)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	p := c.compose(doc)
+	c.compose(doc)
+	c.result(out)
+	return out, nil
+}
+
+// result tells what composing gave.
+func (c *composer) result(out *Result) {
+	if c.model == nil {
+		return
+	}
+	out.Model = c.model.Name.Text
 	if !c.list.HasErrors() {
-		out.Plan = p
+		out.Plan = c.plan
 	}
 	if c.recipes != nil {
 		out.Fingerprint = c.fingerprint()
-		out.Audit = &Audit{View: c.viewed, Plan: c.plan, Whole: p != nil}
+		out.Audit = &Audit{View: c.viewed, Plan: c.plan, Whole: c.whole}
 	}
-	return out, nil
 }
 
 // readConfig makes `config` and the quantisation table of the request.
@@ -205,11 +242,11 @@ func (c *composer) readConfig() error {
 }
 
 // compose goes through the steps that need a config.
-func (c *composer) compose(doc *syntax.Document) *plan.Plan {
+func (c *composer) compose(doc *syntax.Document) {
 	c.model = doc
 	c.plan = &plan.Plan{Model: doc.Name.Text}
 	if !c.applyView(doc) || !c.loadVariants(doc) {
-		return nil
+		return
 	}
 	if c.recipes == nil {
 		c.activation = c.defaultDtype(dtype.Bfloat16)
@@ -217,11 +254,11 @@ func (c *composer) compose(doc *syntax.Document) *plan.Plan {
 		c.activation = c.storedActivation()
 	}
 	if !c.entries(doc) {
-		return nil
+		return
 	}
+	c.whole = true
 	c.audit()
 	c.checkRules()
-	return c.plan
 }
 
 // reset forgets what one expansion found, so that the next begins anew.
@@ -250,6 +287,11 @@ func (c *composer) storedActivation() dtype.Dtype {
 func (c *composer) configSeen(f *frame) bool {
 	return f.doc != nil && f.doc.Kind == "model" && c.req.Config != nil
 }
+
+// finder answers tensors('glob') for the composer that is at work: those of a file's examples share their expressions.
+type finder struct{ of *composer }
+
+func (f *finder) find(glob string) ([]expr.Tensor, error) { return f.of.findTensors(glob) }
 
 // findTensors answers tensors('glob') over the checkpoint's own names.
 func (c *composer) findTensors(glob string) ([]expr.Tensor, error) {

@@ -83,6 +83,9 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 			fmt.Fprintf(&b, "  help: %s\n", h)
 		}
 	}
+	if len(r.Examples) > 0 {
+		fmt.Fprintf(&b, "examples: %s\n", strings.Join(r.Examples, ", "))
+	}
 	if r.Plan != nil {
 		fmt.Fprintf(&b, "composed: %d calls\n", len(r.Plan.Programs[0].Calls))
 		if len(variants) > 0 {

@@ -23,11 +23,13 @@ type library struct {
 	overlay map[string][]byte
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
-	names   map[string][]string // of blocks, by the document that may call them
+	names   map[string][]string       // of blocks, by the document that may call them
+	besides map[*syntax.Document]bool // variants and rules that were checked, and whether they are sound
+	checked map[string]bool           // files that static checking has looked at, where several examples need them
 }
 
 func newLibrary(shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
-	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}}
+	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, checked: map[string]bool{}, besides: map[*syntax.Document]bool{}}
 }
 
 // shippedPrefix marks the paths of files that are inside the program.

@@ -13,15 +13,23 @@ import (
 
 // checkRules holds the plan to the rules files of the request.
 func (c *composer) checkRules() {
-	if len(c.req.Rules) == 0 || c.list.HasErrors() {
+	if len(c.req.Rules) == 0 && (c.besides == nil || c.besides.Kind != "rules") || c.list.HasErrors() {
 		return
 	}
 	base := c.known().with(facts{"plan": c.planFacts(), "KiB": expr.Of(1024.0), "MiB": expr.Of(1048576.0), "GiB": expr.Of(1073741824.0)})
+	var docs []*syntax.Document
 	for _, name := range c.req.Rules {
 		before := c.list.Len()
-		doc := c.rulesDocument(name)
-		if doc == nil || c.list.Len() > before {
-			continue // what reading found must be mended first
+		if doc := c.rulesDocument(name); doc != nil && c.list.Len() == before { // what reading found must be mended first
+			docs = append(docs, doc)
+		}
+	}
+	if c.besides != nil && c.besides.Kind == "rules" {
+		docs = append(docs, c.besides)
+	}
+	for _, doc := range docs {
+		if !c.checkBesides(doc) {
+			continue
 		}
 		scope, ok := c.letFacts(doc.Rules.Let, base)
 		if !ok {

@@ -69,8 +69,14 @@ func or[T comparable](v, def T) T {
 func (c *composer) known() facts {
 	d, u := c.req.Device, c.req.Use
 	fingerprint, format := "", ""
+	if e := c.declared; e != nil {
+		fingerprint, format = e.Fingerprint, e.Format
+	}
 	if c.req.Checkpoint != nil {
-		format, fingerprint = c.req.Checkpoint.Format, c.fingerprint()
+		format = or(format, c.req.Checkpoint.Format)
+		if fingerprint == "" {
+			fingerprint = c.fingerprint()
+		}
 	}
 	return facts{
 		"device":     expr.Record("device", map[string]any{"kind": or(d.Kind, "cpu"), "arch": d.Arch, "ane": d.ANE, "memory": d.Memory}),
@@ -88,16 +94,26 @@ func (c *composer) loadVariants(model *syntax.Document) bool {
 		files, _ := fs.ReadDir(c.req.Shipped, "variants")
 		for _, f := range files {
 			doc := c.lib.readShipped("variants/" + f.Name())
-			if doc == nil || doc.Kind != "variant" || doc.Variant == nil || !doc.Variant.Default || !c.isOf(doc, model) {
+			if doc == nil || c.asks(doc) || doc.Kind != "variant" || doc.Variant == nil || !doc.Variant.Default || !c.isOf(doc, model) {
+				continue
+			}
+			if !c.checkBesides(doc) {
+				good = false
 				continue
 			}
 			ok, holds := c.addVariant(doc, base, false)
 			good = good && (ok || !holds)
 		}
 	}
+	asked := make([]*syntax.Document, 0, len(c.req.Variants)+1)
 	for _, name := range c.req.Variants {
-		doc := c.variantDocument(name)
-		if doc == nil {
+		asked = append(asked, c.variantDocument(name))
+	}
+	if c.besides != nil && c.besides.Kind == "variant" {
+		asked = append(asked, c.besides)
+	}
+	for _, doc := range asked {
+		if doc == nil || !c.checkBesides(doc) {
 			good = false
 			continue
 		}
@@ -113,6 +129,11 @@ func (c *composer) loadVariants(model *syntax.Document) bool {
 		c.plan.Variants = append(c.plan.Variants, v.doc.Name.Text)
 	}
 	return good
+}
+
+// asks tells whether the request names a variant itself, so that it is not taken by default as well.
+func (c *composer) asks(doc *syntax.Document) bool {
+	return c.besides != nil && c.besides.Kind == "variant" && c.besides.Name.Text == doc.Name.Text || containsString(c.req.Variants, doc.Name.Text)
 }
 
 func (c *composer) isOf(doc, model *syntax.Document) bool {

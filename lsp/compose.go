@@ -27,34 +27,25 @@ func (s *server) compose(ctx context.Context, path string) ([]*diag.Diagnostic, 
 		return nil, err
 	}
 	list := done.Diagnostics.Sorted()
-	alone := func(d *diag.Diagnostic) bool { return d.Code == "kind-not-composed" }
-	if slices.ContainsFunc(list, alone) {
-		if list = slices.DeleteFunc(list, alone); len(list) == 0 {
-			return s.besides(ctx, request, done.Sources[path])
-		}
+	file := done.Sources[path]
+	if len(list) == 0 && len(done.Examples) == 0 && file != nil && (cursor.IsKind(file.Root, "variant") || cursor.IsKind(file.Root, "rules")) {
+		return s.besides(ctx, request, file)
 	}
 	return list, nil
 }
 
-// besides composes models with a variant or rules.
+// besides composes shipped models with a variant or rules that have no examples of their own.
 func (s *server) besides(ctx context.Context, request compose.Request, file *source.File) ([]*diag.Diagnostic, error) {
 	path := request.Graph
 	request.Graph = ""
-	own := s.configs(file.Root, func(name string) (*header.Config, error) {
-		return header.ReadConfig(filepath.Join(filepath.Dir(path), name))
-	})
+	var own []*header.Config
 	var ignored []string
-	switch {
-	case cursor.IsKind(file.Root, "variant"):
+	if cursor.IsKind(file.Root, "variant") {
 		request.Variants = []string{path}
-		if len(own) == 0 {
-			own, ignored = s.examplesOf(modelsOf(cursor.Child(file.Root, "of")), 0), []string{"variant-requires", "class-device"}
-		}
-	case cursor.IsKind(file.Root, "rules"):
+		own, ignored = s.examplesOf(modelsOf(cursor.Child(file.Root, "of")), 0), []string{"variant-requires", "class-device"}
+	} else {
 		request.Rules = []string{path}
-		if len(own) == 0 {
-			own, ignored = s.examplesOf(nil, 1), []string{"rule"}
-		}
+		own, ignored = s.examplesOf(nil, 1), []string{"rule"}
 	}
 	var all diag.List
 	for _, config := range own {

@@ -12,7 +12,6 @@ import (
 
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/compose/source"
-	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
 )
 
@@ -28,7 +27,8 @@ type ValidateOptions struct {
 type Validation struct {
 	Findings
 	Files    []string // checked
-	Composed []string // of them, those that a plan was made of
+	Composed []string // of them, those that a plan was made of for the config or checkpoint
+	Examples int      // of the files' own, that plans were made for
 }
 
 // Validate checks graph files; it needs no MLX. An error means that it could not be done. A model of a folder that does
@@ -105,12 +105,7 @@ func (v *validator) check(file string, named bool) error {
 		return err
 	}
 	found := done.Diagnostics.Sorted()
-	switch {
-	case has(found, "kind-not-composed"):
-		if done, found, err = v.besides(file, done, found, named); err != nil {
-			return err
-		}
-	case !named && has(found, "not-recognised"):
+	if !named && r.Config != nil && notForConfig(found) { // one of a folder is for other models: by itself
 		r.Config, r.Checkpoint, r.Variants, r.Rules = nil, nil, nil, nil
 		if done, err = compose.Compose(v.ctx, r); err != nil {
 			return err
@@ -127,6 +122,7 @@ func (v *validator) check(file string, named bool) error {
 	if done.Plan != nil {
 		v.out.Composed = append(v.out.Composed, file)
 	}
+	v.out.Examples += len(done.Examples)
 	for _, d := range found {
 		v.list.Put(d)
 	}
@@ -136,30 +132,8 @@ func (v *validator) check(file string, named bool) error {
 	return nil
 }
 
-// besides checks a file that says something about a model, a variant or rules: with the shipped model of the config
-// where there is one, else by its syntax alone, which alone has been looked at.
-func (v *validator) besides(file string, alone *compose.Result, found []*diag.Diagnostic, named bool) (*compose.Result, []*diag.Diagnostic, error) {
-	found = slices.DeleteFunc(found, func(d *diag.Diagnostic) bool { return d.Code == "kind-not-composed" })
-	if v.request.Config == nil || len(found) > 0 {
-		return alone, found, nil
-	}
-	r := v.request
-	if doc := syntax.Parse(alone.Sources[file], &diag.List{}); doc.Kind == "rules" {
-		r.Rules = append(slices.Clone(r.Rules), file)
-	} else {
-		r.Variants = append(slices.Clone(r.Variants), file)
-	}
-	done, err := compose.Compose(v.ctx, r)
-	if err != nil {
-		return nil, nil, err
-	}
-	if list := done.Diagnostics.Sorted(); named || !has(list, "no-model") && !has(list, "variant-of-another") && !has(list, "variant-requires") {
-		return done, list, nil
-	}
-	return alone, found, nil
-}
-
-// has tells whether there is an error of that code.
-func has(list []*diag.Diagnostic, code string) bool {
-	return slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Code == code && d.Severity == diag.Error })
+// notForConfig tells whether a file is for other models than that of the config.
+func notForConfig(list []*diag.Diagnostic) bool {
+	codes := []string{"not-recognised", "no-model", "variant-of-another", "variant-requires"}
+	return slices.ContainsFunc(list, func(d *diag.Diagnostic) bool { return d.Severity == diag.Error && slices.Contains(codes, d.Code) })
 }

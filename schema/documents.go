@@ -72,6 +72,7 @@ func (b *builder) common() {
 	}, bodyKeys()...), key("out", described("outputs", "Results of the entry.")))...))
 	b.define("examples", list("What `validate` composes the file with; paths count from this file.",
 		closed("A config's path, or a config with further facts.",
+			key("name", text("What `--example` may call it; none: its config's path.")),
 			key("config", text("Path of a config.json.")),
 			key("tensors", text("Path of a JSON file, name to {dtype, shape}, as `graphrun weights --json` writes it. None: each weight is as the graph needs it.")),
 			key("device", deviceFacts()), key("checkpoint", checkpointFacts()), key("request", requestFacts())).require("config").or("string")))
@@ -127,5 +128,6 @@ func requestFacts() *Schema {
 		key("chunk", whole("Tokens of a prompt's chunk (2048 by default).")),
 		key("memory_budget", whole("Bytes; 0: no limit (the default).")),
 		key("adapters", truth("Whether adapters may be active.")),
-		key("kv", text("The scheme of caches; empty: as computed.")))
+		key("kv", &Schema{Description: "How caches are stored: empty, as they are written, or affineBgG, as affine4g64: B bits in groups of G.", Type: Types{"string"},
+			Pattern: `^(|affine(2|3|4|5|6|8)g(32|64|128))$`}))
 }

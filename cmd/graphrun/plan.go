@@ -1,8 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 
 	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/engine"
@@ -37,11 +40,17 @@ func (f *facts) request() (compose.Request, error) {
 // compose makes a plan of a graph, "" for the shipped model. What is wrong with the files is in its findings.
 func (f *facts) compose(ctx context.Context, r compose.Request, graph string, variants []string) (*composed, error) {
 	r.Graph, r.Variants = graph, variants
+	if _, err := os.Stat(graph); err != nil && graph != "" && filepath.Ext(graph) == "" && filepath.Base(graph) == graph {
+		r.Graph, r.Model = "", graph
+	}
 	made, err := model.Compose(ctx, r)
 	if err != nil {
 		return nil, err
 	}
-	out := &composed{Made: made, registry: r.Registry, facts: explain.Facts{Device: r.Device.Kind, Config: f.Config}}
+	out := &composed{Made: made, registry: r.Registry, facts: explain.Facts{Device: r.Device.Kind, Kind: r.Device.Kind, Config: f.Config}}
+	if e := made.Example; e != nil {
+		out.example(e)
+	}
 	if r.Checkpoint != nil {
 		out.facts.Checkpoint = &explain.Checkpoint{Path: r.Checkpoint.Path, Format: r.Checkpoint.Format, Fingerprint: made.Fingerprint}
 	}
@@ -57,6 +66,18 @@ func (f *facts) compose(ctx context.Context, r compose.Request, graph string, va
 		out.facts.Memory.Items = append(out.facts.Memory.Items, explain.Item(item))
 	}
 	return out, nil
+}
+
+// example tells of the example that the plan is for.
+func (c *composed) example(e *compose.Example) {
+	c.facts.Config, c.facts.Kind = e.Config, e.Device.Kind
+	c.facts.Device = cmp.Or(e.Device.Arch, e.Device.Kind, "cpu")
+	if e.Device.ANE {
+		c.facts.Device += " with a Neural Engine"
+	}
+	if e.Tensors != "" {
+		c.facts.Checkpoint = &explain.Checkpoint{Path: e.Tensors, Format: cmp.Or(e.Format, "safetensors"), Fingerprint: cmp.Or(e.Fingerprint, c.Fingerprint)}
+	}
 }
 
 // report is the composed plan's report; warnings are told.

@@ -48,14 +48,15 @@ func (c *validateCmd) Run(ctx context.Context, t terminal) error {
 
 // summary ends every report: nothing found is told as well.
 type summary struct {
-	Files    int      `json:"files"`    // checked
-	Composed []string `json:"composed"` // of them, for the config or checkpoint
+	Files    int      `json:"files"`              // checked
+	Composed []string `json:"composed"`           // of them, for the config or checkpoint
+	Examples int      `json:"examples,omitempty"` // of the files' own that were composed
 	Errors   int      `json:"errors"`
 	Warnings int      `json:"warnings"`
 }
 
 func (c *validateCmd) print(t terminal, r *model.Validation) error {
-	s := summary{Files: len(r.Files), Composed: append([]string{}, r.Composed...)}
+	s := summary{Files: len(r.Files), Composed: append([]string{}, r.Composed...), Examples: r.Examples}
 	for _, d := range r.List {
 		switch d.Severity {
 		case diag.Error:
@@ -109,6 +110,10 @@ func (s summary) text(c *validateCmd) string {
 	}
 	how := "checked for syntax, names and types; --config or --checkpoint composes models too"
 	switch {
+	case s.Examples == 1 && facts == "":
+		how = "composed for 1 example"
+	case s.Examples > 1 && facts == "":
+		how = fmt.Sprintf("composed for %d examples", s.Examples)
 	case len(s.Composed) > 0:
 		how = fmt.Sprintf("composed for %s: %s", facts, strings.Join(s.Composed, ", "))
 	case facts != "":

@@ -138,3 +138,11 @@ func FromPlan(v plan.Value) Value {
 	}
 	return Value{Dyn, types.NullValue}
 }
+
+// ElementOf is the type of a list's members; false where it is no list.
+func ElementOf(list *Type) (*Type, bool) {
+	if list.Kind() != types.ListKind {
+		return Dyn, false
+	}
+	return list.Parameters()[0], true
+}
