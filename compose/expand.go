@@ -19,6 +19,7 @@ type expansion struct {
 	slots   int
 	dropped []plan.Dropped
 	groups  []plan.Group
+	later   []deferred
 	layers  int // indices of the outermost repeat
 	depth   int
 }
@@ -172,6 +173,7 @@ func (x *expansion) results(p place, n *syntax.Node, call *syntax.Call, count in
 		}
 		return done
 	}
+	x.remember(p, call, run)
 	return lazily(count, x.opens(p, call), run)
 }
 
@@ -279,13 +281,15 @@ const maxRepeat = 2048
 func (x *expansion) lazy(p place, call *syntax.Call, names []syntax.Word) []*value {
 	var done []*value
 	ran := false
-	return lazily(len(names), x.opens(p, call), func() []*value {
+	run := func() []*value {
 		if !ran {
 			ran = true
 			done = x.invoke(p, call, len(names), names)
 		}
 		return done
-	})
+	}
+	x.remember(p, call, run)
+	return lazily(len(names), x.opens(p, call), run)
 }
 
 // invoke expands one call and gives its results.

@@ -78,21 +78,24 @@ func asked(results []plan.Named) [][]plan.Named {
 	return append(out, nil)
 }
 
-// keptWrites are the state writes that some program of an entry needs: they are in all of them.
-func (c *composer) keptWrites(done []*expanded) func(*plan.Call) bool {
-	kept := map[string]bool{}
-	for _, e := range done {
-		for _, call := range e.live(e.results, nil) {
-			if call.State >= 0 {
-				kept[c.plan.States[call.State].Path] = true
-			}
+// expandEntries expands an entry under every answer to its guards; again where one program needs a state that another does
+// not write.
+func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
+	var keep map[string]bool
+	for {
+		done, ok := c.expandAnswers(doc, entry, keep)
+		if !ok {
+			return nil, false
 		}
+		kept, all := c.keptStates(done)
+		if all || len(kept) == len(keep) {
+			return done, true
+		}
+		keep = kept
 	}
-	return func(call *plan.Call) bool { return call.State >= 0 && kept[c.plan.States[call.State].Path] }
 }
 
-// expandEntries expands an entry under every answer to its guards.
-func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
+func (c *composer) expandAnswers(doc *syntax.Document, entry *syntax.Entry, keep map[string]bool) ([]*expanded, bool) {
 	todo := [][]answer{nil}
 	var done []*expanded
 	for len(todo) > 0 {
@@ -101,7 +104,7 @@ func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*
 		if !possible(answers) {
 			continue
 		}
-		e, undecided := c.expandEntry(doc, entry, answers)
+		e, undecided := c.expandEntry(doc, entry, answers, keep)
 		if undecided != nil {
 			yes := append(append([]answer(nil), answers...), answer{undecided.on, true})
 			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
@@ -195,7 +198,7 @@ type expanded struct {
 }
 
 // expandEntry expands the entry, or tells which comparison it hangs on.
-func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answers []answer) (e *expanded, open *undecided) {
+func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answers []answer, keep map[string]bool) (e *expanded, open *undecided) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -241,6 +244,9 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answer
 		if ok = ok && good; good {
 			e.results = append(e.results, plan.Named{Name: outs[i].Name.Text, Slot: r.operand.Index, Dtype: r.typ.Dtype, Shape: r.typ.Shape})
 		}
+	}
+	if ok {
+		x.keep(keep)
 	}
 	if !ok || c.list.HasErrors() {
 		return nil, nil

@@ -1,6 +1,7 @@
 package graphs_test
 
 import (
+	"bytes"
 	"context"
 	"io/fs"
 	"strings"
@@ -49,6 +50,39 @@ func TestShipped(t *testing.T) {
 		})
 		return nil
 	}))
+}
+
+// TestStatesAreInEveryProgram: a state that one program of an entry writes is written by all, whichever guards and outputs
+// lead to it.
+func TestStatesAreInEveryProgram(t *testing.T) {
+	reg, err := ops.Default()
+	require.NoError(t, err)
+	examples, err := fs.Glob(graphs.Files, "models/examples/*.json")
+	require.NoError(t, err)
+	for _, name := range examples {
+		t.Run(name, func(t *testing.T) {
+			data, err := fs.ReadFile(graphs.Files, name)
+			require.NoError(t, err)
+			config, err := header.ParseConfig(name, bytes.NewReader(data))
+			require.NoError(t, err)
+			r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Config: config})
+			require.NoError(t, err)
+			require.NotNil(t, r.Plan)
+			used := map[string]map[int]bool{}
+			for _, g := range r.Plan.Programs {
+				states := map[int]bool{}
+				for _, c := range g.Calls {
+					if c.State >= 0 {
+						states[c.State] = true
+					}
+				}
+				if used[g.Entry] == nil {
+					used[g.Entry] = states
+				}
+				require.Equal(t, used[g.Entry], states, "entry %s, guards %v", g.Entry, g.Guards)
+			}
+		})
+	}
 }
 
 // TestRules: the shipped rules can be asked of a plan.
