@@ -14,10 +14,10 @@ export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:
 export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum .deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test check bench bench-models fuzz oracle expected coverage generate clean
+.PHONY: help setup build run test check bench bench-models bench-compose fuzz oracle expected coverage generate clean
 
 help: ## this list
-	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 setup: ## MLX, mlx-c and OpenBLAS into .deps (BACKEND=cpu|cuda13, MLX_C_SRC=DIR)
 	@tools/setup.sh
@@ -45,6 +45,9 @@ bench: build ## tokens per second beside mlx-lm and llama.cpp
 
 bench-models: build ## exact graphs beside mlx-lm, for five models on random checkpoints
 	@tools/bench-models.sh
+
+bench-compose: ## how long composing takes as a whole process, held to its limits; needs no MLX
+	@$(GO) run ./tools/bench/compose
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@tools/fuzz.sh

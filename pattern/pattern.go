@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"regexp"
 	"strings"
 	"unicode/utf8"
 )
@@ -10,8 +9,8 @@ import (
 type Pattern struct {
 	source         string
 	tokens         []token
-	re             *regexp.Regexp // nil where the pattern is a plain name
-	groups         []group        // of re, in order
+	steps          []step  // none where the pattern is a plain name
+	groups         []group // what the steps capture, in order
 	prefix, suffix string
 }
 
@@ -46,70 +45,54 @@ func Compile(s string) (*Pattern, error) {
 	return p, nil
 }
 
+// compile makes steps of the tokens. A `**` takes one of the dots beside it along, since it may stand for nothing.
 func (p *Pattern) compile() error {
 	seen := map[string]bool{}
-	var b strings.Builder
-	b.WriteString(`\A(?s:`)
-	dot := false // the text just written ends in a dot that is still owed
-	swallow := false
-	for i, t := range p.tokens {
-		body := t.text
-		if t.kind == text {
-			if swallow { // a `**` before this took the dot with it
-				body = body[1:]
-			}
-			swallow = false
-			if dot = strings.HasSuffix(body, "."); dot {
-				body = body[:len(body)-1]
-			}
-			b.WriteString(regexp.QuoteMeta(body))
-			// A dot before `**` belongs to it unless the dot after it does.
-			if next := i + 1; dot && (next == len(p.tokens) || p.tokens[next].kind != any || p.dotAfter(next)) {
-				b.WriteString(`\.`)
-				dot = false
-			}
-			continue
+	add := func(t token, kind stepKind) {
+		s := step{kind: kind, text: t.text, choices: t.choices, group: -1}
+		if kind != literal && kind != oneOf {
+			s.group = len(p.groups)
+			p.groups = append(p.groups, group{t.kind, t.text})
 		}
+		p.steps = append(p.steps, s)
+	}
+	dot, swallow := false, false // the text just added left its last dot to a `**`; a `**` took the next text's first dot
+	for i, t := range p.tokens {
 		switch t.kind {
+		case text:
+			if swallow {
+				t.text = t.text[1:]
+			}
+			next := i + 1
+			dot = strings.HasSuffix(t.text, ".") && next < len(p.tokens) && p.tokens[next].kind == any && !p.dotAfter(next)
+			if dot {
+				t.text = t.text[:len(t.text)-1]
+			}
+			add(t, literal)
+			swallow = false
+			continue
 		case any:
-			switch {
-			case p.dotAfter(i):
-				b.WriteString(`(?:(.+)\.)?`)
-				swallow = true
+			switch swallow = p.dotAfter(i); {
+			case swallow:
+				add(t, segmentsDot)
 			case dot:
-				b.WriteString(`(?:\.(.+))?`)
+				add(t, dotSegments)
 			default:
-				b.WriteString(`(.*)`)
+				add(t, allText)
 			}
 		case star:
-			b.WriteString(`([^.]*)`)
+			add(t, within)
 		case capture:
 			if seen[t.text] {
 				return &Error{Pattern: p.source, Column: utf8.RuneCountInString(p.source[:t.at]) + 1, Message: "{" + t.text + "} is captured twice"}
 			}
 			seen[t.text] = true
-			b.WriteString(`([^.]+)`)
+			add(t, segment)
 		case choice:
-			b.WriteString(`(?:`)
-			for j, c := range t.choices {
-				if j > 0 {
-					b.WriteByte('|')
-				}
-				b.WriteString(regexp.QuoteMeta(c))
-			}
-			b.WriteByte(')')
-		}
-		if t.kind != choice {
-			p.groups = append(p.groups, group{t.kind, t.text})
+			add(t, oneOf)
 		}
 		dot = false
 	}
-	b.WriteString(`)\z`)
-	re, err := regexp.Compile(b.String())
-	if err != nil { // the texts are quoted, so only its size can be wrong
-		return &Error{Pattern: p.source, Column: 1, Message: err.Error()}
-	}
-	p.re = re
 	p.literals()
 	return nil
 }
@@ -140,7 +123,7 @@ func (p *Pattern) literals() {
 func (p *Pattern) String() string { return p.source }
 
 // Literal tells whether the pattern is a plain name, which it then gives.
-func (p *Pattern) Literal() (string, bool) { return p.source, p.re == nil }
+func (p *Pattern) Literal() (string, bool) { return p.source, p.steps == nil }
 
 // Prefix is the text that every match begins with.
 func (p *Pattern) Prefix() string { return p.prefix }
@@ -154,45 +137,4 @@ func (p *Pattern) Names() []string {
 		}
 	}
 	return out
-}
-
-// Match tells whether name matches, and what the wildcards stood for.
-func (p *Pattern) Match(name string) (Captures, bool) {
-	if p.re == nil {
-		return Captures{Name: name, source: p.source}, name == p.source
-	}
-	if !strings.HasPrefix(name, p.prefix) || !strings.HasSuffix(name, p.suffix) {
-		return Captures{}, false
-	}
-	at := p.re.FindStringSubmatchIndex(name)
-	if at == nil {
-		return Captures{}, false
-	}
-	c := Captures{Name: name, source: p.source}
-	for i, g := range p.groups {
-		s := ""
-		if from := at[2*i+2]; from >= 0 {
-			s = name[from:at[2*i+3]]
-		}
-		switch g.kind {
-		case star:
-			c.Stars = append(c.Stars, s)
-		case any:
-			c.Segments = append(c.Segments, s)
-		default:
-			if c.Named == nil {
-				c.Named = map[string]string{}
-			}
-			c.Named[g.name] = s
-		}
-	}
-	return c, true
-}
-
-// Matches tells whether name matches.
-func (p *Pattern) Matches(name string) bool {
-	if p.re == nil {
-		return name == p.source
-	}
-	return strings.HasPrefix(name, p.prefix) && strings.HasSuffix(name, p.suffix) && p.re.MatchString(name)
 }

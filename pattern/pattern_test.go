@@ -2,8 +2,10 @@ package pattern
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 )
@@ -52,6 +54,7 @@ func TestMatch(t *testing.T) {
 			got, ok := p.Match(c.name)
 			require.Equal(t, !c.no, ok)
 			require.Equal(t, !c.no, p.Matches(c.name))
+			sameAsReference(t, p, c.name)
 			if ok {
 				require.Equal(t, c.name, got.Name)
 				require.Equal(t, c.stars, got.Stars)
@@ -141,14 +144,17 @@ func TestIndex(t *testing.T) {
 }
 
 func FuzzPattern(f *testing.F) {
-	for _, s := range []string{"a.**.b", "**.mlp.experts.{e}.*.*", "{a,b.c,}", "***", "a.{", "**.**"} {
+	for _, s := range []string{"a.**.b", "**.mlp.experts.{e}.*.*", "{a,b.c,}", "***", "a.{", "**.**", "*{e}**", "**b**.{n}*", ".**.", "a**.b", "**.*.**"} {
 		f.Add(s, "a.b.mlp.experts.1.x.y")
+		f.Add(s, "a.b")
+		f.Add(s, "aé..b.")
 	}
 	f.Fuzz(func(t *testing.T, s, name string) {
 		p, err := Compile(s)
 		if err != nil {
 			return
 		}
+		sameAsReference(t, p, name)
 		if c, ok := p.Match(name); ok {
 			if !strings.HasPrefix(name, p.Prefix()) {
 				t.Fatalf("%q matches %q without its prefix %q", s, name, p.Prefix())
@@ -158,4 +164,84 @@ func FuzzPattern(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestBounded: a pattern that could be matched in very many ways is no trap.
+func TestBounded(t *testing.T) {
+	p, err := Compile(strings.Repeat("*x**y", 200) + "z*")
+	require.NoError(t, err)
+	require.False(t, p.Matches(strings.Repeat("xy", 1000)))
+}
+
+// sameAsReference holds a match to a regular expression that says the same.
+func sameAsReference(t *testing.T, p *Pattern, name string) {
+	t.Helper()
+	if !utf8.ValidString(name) {
+		return
+	}
+	found := reference(p).FindStringSubmatch(name)
+	got, ok := p.Match(name)
+	require.Equal(t, found != nil, ok, "%s on %q", p, name)
+	if !ok {
+		return
+	}
+	stars, segments := got.Stars, got.Segments
+	for i, g := range p.groups {
+		text := ""
+		switch g.kind {
+		case star:
+			text, stars = stars[0], stars[1:]
+		case any:
+			text, segments = segments[0], segments[1:]
+		default:
+			text = got.Named[g.name]
+		}
+		require.Equal(t, found[i+1], text, "%s on %q", p, name)
+	}
+}
+
+func reference(p *Pattern) *regexp.Regexp {
+	var b strings.Builder
+	dot, swallow := false, false
+	for i, t := range p.tokens {
+		switch t.kind {
+		case text:
+			body := t.text
+			if swallow { // a `**` before this took the dot with it
+				body = body[1:]
+			}
+			swallow = false
+			if dot = strings.HasSuffix(body, "."); dot {
+				body = body[:len(body)-1]
+			}
+			b.WriteString(regexp.QuoteMeta(body))
+			if next := i + 1; dot && (next == len(p.tokens) || p.tokens[next].kind != any || p.dotAfter(next)) {
+				b.WriteString(`\.`)
+				dot = false
+			}
+			continue
+		case any:
+			switch {
+			case p.dotAfter(i):
+				b.WriteString(`(?:(.+)\.)?`)
+				swallow = true
+			case dot:
+				b.WriteString(`(?:\.(.+))?`)
+			default:
+				b.WriteString(`(.*)`)
+			}
+		case star:
+			b.WriteString(`([^.]*)`)
+		case capture:
+			b.WriteString(`([^.]+)`)
+		case choice:
+			quoted := make([]string, len(t.choices))
+			for j, c := range t.choices {
+				quoted[j] = regexp.QuoteMeta(c)
+			}
+			b.WriteString("(?:" + strings.Join(quoted, "|") + ")")
+		}
+		dot = false
+	}
+	return regexp.MustCompile(`\A(?s:` + b.String() + `)\z`)
 }

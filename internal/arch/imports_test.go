@@ -62,6 +62,7 @@ var mayImport = map[string]string{
 	"model":        "...",
 	"cmd/graphrun": "...",
 	"docs":         "...",
+	"tools":        "",
 	"e2e":          "...",
 	"examples":     "model text",
 
