@@ -4,8 +4,8 @@
 usage: make.py --out DIR [--checkpoint GGUF] [--models "PATTERN …"] [--force]
 
 A case whose stamp in the manifest (its description, the scripts that make it, versions, processor, BLAS) is still the
-same is left alone; one whose stamp is another is removed. README.md describes the files and keys. `ops`, `sampling`
-and `smollm2` are cases like the models: a pattern may name them.
+same is left alone; one whose stamp is another is removed. README.md describes the files and keys. `ops`, `sampling`,
+`smollm2` and the drafts are cases like the models: a pattern may name them.
 """
 
 import argparse
@@ -22,13 +22,15 @@ import traceback
 import store
 from tables import CASES, ROOT, select
 
-EXTRA = ["ops", "sampling", "smollm2"]
+DRAFTS = ["glm_moe_dsa-draft-f32", "qwen3_5-draft-bf16"]
+EXTRA = ["ops", "sampling", "smollm2", *DRAFTS]
 # The scripts whose change makes a case again, by kind.
 SOURCES = {
     "model": ["checkpoint.py", "layouts.py", "expect.py"],
     "ops": ["ops.py", "checkpoint.py"],
     "sampling": ["sampling.py", "checkpoint.py"],
     "smollm2": ["smollm2.py", "convert_gguf.py", "expect.py"],
+    "draft": ["drafts.py", "checkpoint.py", "expect.py"],
 }
 
 
@@ -36,7 +38,7 @@ def stamp(name, env):
     if name in CASES:
         case = CASES[name]
         return store.stamp(env, repr(case), SOURCES["model"] + ([ROOT / case.page] if case.page else []))
-    return store.stamp(env, name, SOURCES[name])
+    return store.stamp(env, name, SOURCES["draft" if name in DRAFTS else name])
 
 
 def make_model(name, out):
@@ -97,6 +99,10 @@ def make_entry(name, out, gguf):
         import sampling
 
         return sampling.make(out)
+    if name in DRAFTS:
+        import drafts
+
+        return drafts.make(out, name)
     import smollm2
 
     return smollm2.make(out, gguf)

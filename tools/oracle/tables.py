@@ -107,7 +107,7 @@ def select(names, patterns):
     """The names that are one of the patterns, or whose model is (all of them when there are none), in order."""
     if not patterns:
         return list(names)
-    model = lambda n: CASES[n].model if n in CASES else n
+    model = lambda n: CASES[n].model if n in CASES else n.split("-")[0]
     hit = lambda n, p: fnmatch.fnmatchcase(n, p) or fnmatch.fnmatchcase(model(n), p)
     for p in patterns:
         if not any(hit(n, p) for n in names):
