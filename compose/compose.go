@@ -136,6 +136,7 @@ type composer struct {
 // tables are what expanding found so far, as indices into the plan.
 type tables struct {
 	tensorIndex map[string]int
+	lacking     map[string]*lack // by place and name without numbers
 	weights     map[string]int
 	ports       map[portKey]*resolved
 	states      map[string]int
@@ -263,7 +264,7 @@ func (c *composer) compose(doc *syntax.Document) {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tables = tables{tensorIndex: map[string]int{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
 		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}}
 	c.offTensors = map[string]bool{}
 }

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"regexp"
 	"sort"
 
 	"github.com/graphrun/graphrun/compose/syntax"
@@ -40,9 +41,24 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 // has tells whether the checkpoint, after the view, has a tensor.
 func (c *composer) has(name string) bool { return c.recipes[name] != nil }
 
+// lack is what is said of tensors that a line of the graph wants, one for each layer, and that are all missing.
+type lack struct {
+	d     *diag.Diagnostic
+	first string
+	more  int
+}
+
+var numbers = regexp.MustCompile(`\b\d+\b`)
+
 func (c *composer) missingTensor(name string, at diag.Range) {
 	if c.probe != nil {
 		c.probe.lacks = append(c.probe.lacks, name)
+		return
+	}
+	kind := at.String() + " " + numbers.ReplaceAllString(name, "*")
+	if l := c.lacking[kind]; l != nil {
+		l.more++
+		l.d.Message = fmt.Sprintf("no tensor of the checkpoint gives %s, nor %d more like it up to %s", l.first, l.more, name)
 		return
 	}
 	names := make([]string, 0, len(c.recipes))
@@ -51,6 +67,7 @@ func (c *composer) missingTensor(name string, at diag.Range) {
 	}
 	sort.Strings(names)
 	d := c.list.Errorf("missing-tensor", at, "no tensor of the checkpoint gives %s", name)
+	c.lacking[kind] = &lack{d: d, first: name}
 	if near := diag.Nearest(name, names); near != "" {
 		d.Helped("the nearest that it has is %s", near)
 	}

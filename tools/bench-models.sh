@@ -12,5 +12,5 @@ venv "$root/.deps/oracle-venv" "$root/tools/requirements.txt"
 exec "$root/.deps/oracle-venv/bin/python" -B "$root/tools/bench/models.py" \
     --graphrun "$graphrun" --python "$root/.deps/oracle-venv/bin/python" --openblas "$(openblas_library)" \
     --out "$root/.deps/bench-models" --models "${MODELS:-}" \
-    --prompt "${PROMPT_TOKENS:-64}" --decode "${DECODE_TOKENS:-64}" --repeat "${REPEAT:-5}" \
+    --prompt "${PROMPT_TOKENS:-32}" --decode "${DECODE_TOKENS:-32}" --repeat "${REPEAT:-5}" \
     --threads "${THREADS:-$(getconf _NPROCESSORS_ONLN)}" ${BENCH_JSON:+--json "$BENCH_JSON"}

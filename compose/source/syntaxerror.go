@@ -23,7 +23,7 @@ type mistake struct {
 var mistakes = []mistake{
 	{regexp.MustCompile(`^( *\t)`), "a tab indents this line; YAML wants spaces", "replace the tab by spaces"},
 	{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\([^'"]*,[^'"]*\))`), "an unquoted call with a comma: inside braces the comma ends the value", "quote the expression: '%s'"},
-	{regexp.MustCompile(`: +([^'"\[{#]*\? [^'"#]*: [^'"#,}]*)`), "an unquoted `? :`: YAML reads the colon as a key's", "quote the expression: '%s'"},
+	{regexp.MustCompile(`: +((?:[^'"\[{#:]|:\S)*\? [^'"#]*: [^'"#,}]*)`), "an unquoted `? :`: YAML reads the colon as a key's", "quote the expression: '%s'"},
 	{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\[[^\]'"]*\][^,}'"]*)`), "an unquoted list or index: inside braces a bracket begins a list", "quote the expression: '%s'"},
 	{regexp.MustCompile(`[:,{] +(\*[^\s,}]*)`), "a leading `*` is read as an alias", "quote it: '%s'"},
 	{regexp.MustCompile(`[:,{] +(&[^\s,}]*)`), "a leading `&` is read as an anchor", "quote it: '%s'"},
