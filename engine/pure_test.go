@@ -202,3 +202,37 @@ func TestBatchesEndWithModules(t *testing.T) {
 	}
 	require.Equal(t, []int{3, 6}, ends)
 }
+
+func TestSizesOfInputs(t *testing.T) {
+	taking := func(name string, dims ...shape.Dim) input { return input{Named: plan.Named{Name: name, Shape: dims}} }
+	b, n := shape.Sym("B"), shape.Sym("T")
+	table := &table{name: "media", choices: []choice{{program: &program{inputs: []input{taking("embeddings", b, n, shape.Int(4)), taking("positions", shape.Int(3), b, n)}}}}}
+	of := func(embeddings, positions []int) Inputs {
+		return Inputs{Others: map[string]Tensor{"embeddings": {Shape: embeddings}, "positions": {Shape: positions}}}
+	}
+	sequences, tokens, err := of([]int{2, 5, 4}, []int{3, 2, 5}).sizes(table)
+	require.NoError(t, err)
+	require.Equal(t, []int{2, 5}, []int{sequences, tokens})
+	_, _, err = of([]int{2, 5}, []int{3, 2, 5}).sizes(table)
+	require.EqualError(t, err, "input embeddings: has shape [2 5], the plan has [B, T, 4]")
+	_, _, err = of([]int{2, 0, 4}, []int{3, 2, 0}).sizes(table)
+	require.EqualError(t, err, "entry media: the shapes of its inputs say B = 2 and T = 0")
+}
+
+func TestPositionsAreCountedByStates(t *testing.T) {
+	uses := func(entry int, states ...int) *table {
+		g := &plan.Program{}
+		for _, s := range states {
+			g.Calls = append(g.Calls, plan.Call{State: s})
+		}
+		return &table{entry: entry, choices: []choice{{program: &program{source: g}}}}
+	}
+	e := &Engine{entries: []string{"text", "embed", "media", "draft"}, tables: []*table{uses(0, 0, 1), uses(1, -1), uses(2, 1, 2), uses(3, 3), uses(0, -1)}}
+	e.countPositions()
+	text, embed, media, draft := e.tables[0].counter, e.tables[1].counter, e.tables[2].counter, e.tables[3].counter
+	require.Equal(t, text, media)
+	require.Equal(t, text, e.tables[4].counter, "outputs do not matter")
+	require.NotEqual(t, text, embed)
+	require.NotEqual(t, text, draft)
+	require.NotEqual(t, embed, draft)
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io/fs"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,6 +84,21 @@ func TestStatesAreInEveryProgram(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestModelsAreShort: half of the models take less than 60 lines.
+func TestModelsAreShort(t *testing.T) {
+	files, err := fs.Glob(graphs.Files, "models/*.yaml")
+	require.NoError(t, err)
+	var lines []int
+	for _, name := range files {
+		data, err := fs.ReadFile(graphs.Files, name)
+		require.NoError(t, err)
+		lines = append(lines, bytes.Count(data, []byte("\n")))
+	}
+	slices.Sort(lines)
+	t.Logf("%d models, median %d lines, longest %d", len(lines), lines[len(lines)/2], lines[len(lines)-1])
+	require.Less(t, lines[len(lines)/2], 60)
 }
 
 // TestRules: the shipped rules can be asked of a plan.

@@ -12,7 +12,8 @@ import (
 func arrayKind() *registry.StateKind {
 	return &registry.StateKind{
 		Name: "array",
-		Doc:  "One array that a forward leaves for the next, zeros at first: what recurrent and convolution layers carry along.",
+		Doc: "One array that a forward leaves for the next, zeros at first: what recurrent and convolution layers carry along. " +
+			"It takes no token back by itself (rollback `none`); a variant may choose `snapshot` or `replay`.",
 		Fields: []registry.Param{
 			required("shape", "dims", "of the array; may hold B"),
 		},

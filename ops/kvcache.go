@@ -15,7 +15,8 @@ func cacheKind() *registry.StateKind {
 	return &registry.StateKind{
 		Name: "cache",
 		Doc: "Keys [B, heads, positions, dim] and values [B, heads, positions, value_dim] of the positions taken so far: all of them, the last `window`, " +
-			"or those of the current `chunk`. Grown by 256 positions at a time, in the dtype of what is first written.",
+			"or those of the current `chunk`. Grown by 256 positions at a time, in the dtype of what is first written. " +
+			"Tokens are taken back by cutting the last positions off (rollback `trim`; of a window `window`: as far as what they pushed out is still held).",
 		Fields: []registry.Param{
 			required("heads", "int", "heads of keys and values"),
 			required("dim", "int", "entries of a key"),
