@@ -22,6 +22,9 @@ type boundLine struct {
 
 // bind fills the ports by the variants' lines, row count by row count. Under every table lies the exact class.
 func (c *composer) bind() bool {
+	for _, v := range c.variants {
+		v.asked = nil
+	}
 	lines, good := c.boundLines()
 	c.checkSets()
 	if !good {
@@ -138,18 +141,26 @@ func hasWord(words []syntax.Word, text string) bool {
 	return false
 }
 
-// portFacts is the scope of a line's expressions at a port: its weights' facts under their roles.
+// portFacts is the scope of a line's expressions at a port: its weights' facts under their roles. A variant's lines ask it
+// one after another.
 func (c *composer) portFacts(v *variant, index int) facts {
+	if v.asked != nil && v.askedPort == index {
+		return v.asked
+	}
 	p := &c.plan.Ports[index]
 	more := facts{}
 	count := 0
 	for i, w := range p.Weights {
 		f := c.plan.Weights[w].Facts
 		count = f.Count
-		more[p.Roles[i]] = weightRecord(f)
+		if _, ok := c.records[f]; !ok {
+			c.records[f] = weightRecord(f)
+		}
+		more[p.Roles[i]] = c.records[f]
 	}
 	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": c.topK[index]})
-	return v.scope.with(more)
+	v.asked, v.askedPort = v.scope.with(more), index
+	return v.asked
 }
 
 func weightRecord(f plan.Facts) expr.Value {

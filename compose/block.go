@@ -25,7 +25,7 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	for i, in := range doc.In {
 		inputs[i] = registry.Input{Name: in.Name.Text, Optional: in.Optional}
 	}
-	g, params, good := c.gather(call, doc.Name.Text, inputs, func(n string) bool { return blockParam(doc, n) != nil }, blockParams(doc))
+	g, params, good := x.gather(call, doc.Name.Text, func() []registry.Input { return inputs }, func(n string) bool { return blockParam(doc, n) != nil }, func() []string { return blockParams(doc) })
 	f := newFrame(x, doc, nil, prefix)
 	f.group = x.groupOf(p, call, doc, prefix)
 	body := place{f, nil}

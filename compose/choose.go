@@ -33,7 +33,7 @@ func (c *composer) choose() *syntax.Document {
 		return nil
 	}
 	var found []*syntax.Document
-	models := c.lib.models()
+	models := c.lib.headers()
 	for _, m := range models {
 		if is, _ := c.recognises(m); is {
 			found = append(found, m)
@@ -42,7 +42,7 @@ func (c *composer) choose() *syntax.Document {
 	at := diag.Range{File: c.req.Config.Path}
 	switch len(found) {
 	case 1:
-		return found[0]
+		return c.lib.readShipped(strings.TrimPrefix(found[0].File.Path, shippedPrefix))
 	case 0:
 		c.noModel(models, at)
 	default:

@@ -50,6 +50,8 @@ type Request struct {
 	Use    Use
 	// Rules are names of shipped rules or files that the plan is held to.
 	Rules []string
+	// Check tells that what is found is asked, and no program: the plan is then without them, unless rules ask it.
+	Check bool
 	// Memory estimates a plan for rules; nil where rules may not ask it.
 	Memory func(p *plan.Plan, context, batch int) ([]MemoryLine, error)
 }
@@ -110,6 +112,8 @@ type composer struct {
 	finder   *finder          // answers tensors('glob') for whoever composes
 	declared *Example         // whose facts these are; nil: the request's own
 	besides  *syntax.Document // the variant or rules that are composed with a model
+	sorted   map[*syntax.Call]*sortedCall
+	apart    map[*syntax.Node][]*syntax.Node
 
 	model      *syntax.Document
 	config     expr.Value
@@ -145,6 +149,7 @@ type tables struct {
 	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
 	byPath      map[portKey]int     // ports, when all are known
 	topK        map[int]int         // of experts: the last dim of the indices
+	records     map[plan.Facts]expr.Value
 }
 
 // portKey names a port: one path is bound in each entry by itself.
@@ -264,7 +269,7 @@ func (c *composer) compose(doc *syntax.Document) {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+	c.tables = tables{records: map[plan.Facts]expr.Value{}, tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
 		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}}
 	c.offTensors = map[string]bool{}
 }

@@ -130,11 +130,8 @@ func (x *expansion) node(p place, n *syntax.Node) (place, bool) {
 	here := p
 	if op := x.c.reg.Operator(call.Callee.Text); op != nil && op.Each && len(n.Results) > 1 && call.Repeat == nil && here.port(call.Callee.Text) == nil {
 		if inputs := listItems(call.Input); len(inputs) == len(n.Results) {
-			for i := range n.Results {
-				one := *call
-				one.Input = inputs[i]
-				single := &syntax.Node{Results: n.Results[i : i+1], Call: &one, At: n.At}
-				p = p.bind(n.Results[i].Text, x.results(here, single, &one, 1)[0])
+			for i, single := range x.c.singles(n, inputs) {
+				p = p.bind(n.Results[i].Text, x.results(here, single, single.Call, 1)[0])
 			}
 			return p, true
 		}
@@ -147,6 +144,24 @@ func (x *expansion) node(p place, n *syntax.Node) (place, bool) {
 		p = p.bind(col.Name.Text, values[len(n.Results)+i])
 	}
 	return p, true
+}
+
+// singles are the nodes that a line `q, k: {op: [q, k]}` stands for, one per name.
+func (c *composer) singles(n *syntax.Node, inputs []*syntax.Expr) []*syntax.Node {
+	if s := c.apart[n]; s != nil {
+		return s
+	}
+	out := make([]*syntax.Node, len(inputs))
+	for i := range inputs {
+		one := *n.Call
+		one.Input = inputs[i]
+		out[i] = &syntax.Node{Results: n.Results[i : i+1], Call: &one, At: n.At}
+	}
+	if c.apart == nil {
+		c.apart = map[*syntax.Node][]*syntax.Node{}
+	}
+	c.apart[n] = out
+	return out
 }
 
 func (x *expansion) drop(p place, n *syntax.Node, why string) {

@@ -113,6 +113,32 @@ func (l *library) models() []*syntax.Document {
 	return out
 }
 
+// headers reads of every shipped model what chooses it: its name and condition. The rest is blank lines, so that places
+// are those of the file.
+func (l *library) headers() []*syntax.Document {
+	entries, err := fs.ReadDir(l.shipped, "models")
+	if err != nil {
+		return nil
+	}
+	var out []*syntax.Document
+	for _, e := range entries {
+		data, err := fs.ReadFile(l.shipped, "models/"+e.Name())
+		if err != nil {
+			continue
+		}
+		var unread diag.List // what is missing here is in the file
+		name := shippedPrefix + "models/" + e.Name()
+		file := source.Parse(name, source.Only(data, "graphrun", "kind", "name", "recognises"), &unread)
+		if d := syntax.Parse(file, &unread); d != nil && d.Kind == "model" {
+			if l.sources[name] == nil {
+				l.sources[name] = file
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}
+
 func (l *library) readShipped(name string) *syntax.Document {
 	data, err := fs.ReadFile(l.shipped, name)
 	if err != nil {

@@ -136,6 +136,28 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 	return g, params, good
 }
 
+// sortedCall is what gather made of a call.
+type sortedCall struct {
+	inputs *gathered
+	params []syntax.Arg
+}
+
+// gather sorts a call once for all the places where it stands: what it finds hangs on the text alone.
+func (x *expansion) gather(call *syntax.Call, owner string, inputs func() []registry.Input, isParam func(string) bool, paramNames func() []string) (*gathered, []syntax.Arg, bool) {
+	c := x.c
+	if s := c.sorted[call]; s != nil {
+		return s.inputs, s.params, true
+	}
+	g, params, ok := c.gather(call, owner, inputs(), isParam, paramNames())
+	if ok {
+		if c.sorted == nil {
+			c.sorted = map[*syntax.Call]*sortedCall{}
+		}
+		c.sorted[call] = &sortedCall{g, params}
+	}
+	return g, params, ok
+}
+
 func fileOfArg(a syntax.Arg, call *syntax.Call) *source.File {
 	if a.Value != nil {
 		return a.Value.File
@@ -176,11 +198,10 @@ func count(n int, what string) string {
 }
 
 func (x *expansion) callOperator(p place, call *syntax.Call, op *registry.Operator, results int) []*value {
-	c := x.c
 	if op.Name == "constant" && call.Input != nil {
 		return x.callOperatorWith(p, call, op, results, &gathered{by: map[string]operand{op.Inputs[0].Name: {expr: call.Input, at: call.Input.At()}}}, call.Args, true)
 	}
-	g, params, ok := c.gather(call, op.Name, op.Inputs, func(n string) bool { return op.Param(n) != nil }, paramNames(op.Params))
+	g, params, ok := x.gather(call, op.Name, func() []registry.Input { return op.Inputs }, func(n string) bool { return op.Param(n) != nil }, func() []string { return paramNames(op.Params) })
 	return x.callOperatorWith(p, call, op, results, g, params, ok)
 }
 

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/syntax"
@@ -37,7 +38,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	if kind.Transposed {
 		known = []string{"transposed"}
 	}
-	g, params, good := c.gather(call, owner, inputs, func(n string) bool { return containsString(known, n) }, known)
+	g, params, good := x.gather(call, owner, func() []registry.Input { return inputs }, func(n string) bool { return containsString(known, n) }, func() []string { return known })
 	if call.State != nil {
 		c.list.Errorf("no-state", call.State.At, "a port has no state").In(p.prefix)
 		good = false
@@ -458,23 +459,30 @@ func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at 
 
 // intern keeps one instance of the same class, parameters, weights and parts.
 func (c *composer) intern(in plan.Instance) int {
-	var b strings.Builder
-	b.WriteString(in.Class + "\x00" + in.Kind + "\x00" + showArgs(in.Args))
+	room := make([]byte, 0, 128)
+	key := appendArgs(append(append(append(room, in.Class...), 0), in.Kind...), in.Args)
 	for _, w := range in.Weights {
-		b.WriteString("\x00w" + w.Role + plan.Value{Kind: plan.Int, Int: int64(w.Weight)}.Text())
+		key = strconv.AppendInt(append(append(key, "\x00w"...), w.Role...), int64(w.Weight), 10)
 	}
 	for _, p := range in.Parts {
-		b.WriteString("\x00p" + p.Role + plan.Value{Kind: plan.Int, Int: int64(p.Instance)}.Text())
+		key = strconv.AppendInt(append(append(key, "\x00p"...), p.Role...), int64(p.Instance), 10)
 	}
 	if in.Activation != nil {
-		b.WriteString("\x00a" + in.Activation.Operator + showArgs(in.Activation.Args))
+		key = appendArgs(append(append(key, "\x00a"...), in.Activation.Operator...), in.Activation.Args)
 	}
-	if i, ok := c.instances[b.String()]; ok {
+	if i, ok := c.instances[string(key)]; ok {
 		return i
 	}
 	c.plan.Instances = append(c.plan.Instances, in)
-	c.instances[b.String()] = len(c.plan.Instances) - 1
-	return c.instances[b.String()]
+	c.instances[string(key)] = len(c.plan.Instances) - 1
+	return len(c.plan.Instances) - 1
+}
+
+func appendArgs(key []byte, args plan.Args) []byte {
+	if len(args) == 0 {
+		return key
+	}
+	return append(append(key, 0), showArgs(args)...)
 }
 
 // resultDtype is the dtype that a weight's product has: MLX's promotion of the input with a dense weight or with affine

@@ -56,6 +56,9 @@ func (c *composer) entries(doc *syntax.Document) bool {
 	if !c.bind() {
 		return false
 	}
+	if c.req.Check && len(c.req.Rules) == 0 {
+		return true
+	}
 	for _, done := range all {
 		writes := c.keptWrites(done)
 		for _, e := range done {

@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"reflect"
 	"regexp"
 	"sort"
 
@@ -265,7 +266,7 @@ func (c *composer) stateDtype(path string, d dtype.Dtype) {
 	}
 }
 
-func sameArgs(a, b plan.Args) bool { return showArgs(a) == showArgs(b) }
+func sameArgs(a, b plan.Args) bool { return reflect.DeepEqual(a, b) || showArgs(a) == showArgs(b) }
 
 func show(s plan.State) string { return s.Kind + " " + showArgs(s.Args) }
 

@@ -16,7 +16,10 @@ import (
 type variant struct {
 	doc   *syntax.Document
 	scope facts
-	sets  []*setLine
+
+	asked     facts // the scope of the port that was asked last
+	askedPort int
+	sets      []*setLine
 }
 
 // setLine is a line of set with its compiled patterns and whether it found anything.

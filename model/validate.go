@@ -99,7 +99,7 @@ func (v *validator) check(file string, named bool) error {
 		return nil
 	}
 	r := v.request
-	r.Graph = file
+	r.Graph, r.Check = file, true
 	done, err := compose.Compose(v.ctx, r)
 	if err != nil {
 		return err

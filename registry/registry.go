@@ -5,7 +5,9 @@ package registry
 
 import (
 	"fmt"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/graphrun/graphrun/diag"
 )
@@ -14,6 +16,7 @@ import (
 type Registry struct {
 	operators map[string]*Operator
 	classes   map[string]*Class
+	byName    []*Class // the same, by name
 	states    map[string]*StateKind
 }
 
@@ -43,6 +46,8 @@ func (r *Registry) AddClass(c *Class) error {
 		return fmt.Errorf("class %s: %w", c.Name, err)
 	}
 	r.classes[c.Name] = c
+	at, _ := slices.BinarySearchFunc(r.byName, c.Name, func(c *Class, name string) int { return strings.Compare(c.Name, name) })
+	r.byName = slices.Insert(r.byName, at, c)
 	return nil
 }
 
@@ -67,8 +72,8 @@ func (r *Registry) State(name string) *StateKind { return r.states[name] }
 // Operators lists the operators by name.
 func (r *Registry) Operators() []*Operator { return sorted(r.operators) }
 
-// Classes lists the classes by name.
-func (r *Registry) Classes() []*Class { return sorted(r.classes) }
+// Classes lists the classes by name. The list is not to be changed.
+func (r *Registry) Classes() []*Class { return r.byName }
 
 // States lists the kinds of state by name.
 func (r *Registry) States() []*StateKind { return sorted(r.states) }

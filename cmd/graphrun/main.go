@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -84,10 +86,19 @@ func execute(args []string, t terminal) int {
 		t.say("graphrun --help shows the commands and their flags")
 		return exitFailed
 	}
+	collectRarely(k.Selected().Name)
 	ctx, stop := interruptible()
 	defer stop()
 	k.BindTo(ctx, (*context.Context)(nil))
 	return t.fail(k.Run(t, parser))
+}
+
+// collectRarely lets the memory of a command that ends soon grow before it is collected: to read files and compose takes
+// some tens of MiB. The others keep to Go's default.
+func collectRarely(command string) {
+	if !slices.Contains([]string{"run", "bench", "lsp"}, command) && os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(800)
+	}
 }
 
 // fail tells an error and gives the exit code.

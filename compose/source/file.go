@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -85,6 +86,24 @@ func Parse(path string, data []byte, list *diag.List) *File {
 	}
 	f.Root = root
 	return f
+}
+
+// Only leaves of a file's text the top keys of these names, and blank lines for all else.
+func Only(data []byte, keys ...string) []byte {
+	out := make([]byte, 0, len(data))
+	keep := false
+	for line := range bytes.Lines(data) {
+		if c := line[0]; c != ' ' && c != '\n' && c != '\r' && c != '#' && c != '-' {
+			key, _, _ := bytes.Cut(line, []byte(":"))
+			keep = slices.Contains(keys, string(key))
+		}
+		if keep {
+			out = append(out, line...)
+		} else {
+			out = append(out, '\n')
+		}
+	}
+	return bytes.TrimRight(out, "\n")
 }
 
 func invalidUTF8(data []byte) int {

@@ -2,6 +2,7 @@ package source
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"gopkg.in/yaml.v3"
 
@@ -60,7 +61,12 @@ func (f *File) closing(kind yaml.Kind, r *diag.Range) {
 }
 
 func (f *File) scalarEnd(n *yaml.Node, r *diag.Range) {
-	runes := []rune(f.Line(n.Line))
+	line := f.Line(n.Line)
+	if n.Style == 0 && n.Value != "" && n.Column <= len(line) && isASCII(line) && strings.HasPrefix(line[n.Column-1:], n.Value) {
+		r.EndCol = n.Column + len(n.Value) // most are so: a plain word
+		return
+	}
+	runes := []rune(line)
 	start := n.Column - 1
 	if start >= len(runes) {
 		return
@@ -82,6 +88,15 @@ func (f *File) scalarEnd(n *yaml.Node, r *diag.Range) {
 			r.EndLine, r.EndCol = last.Line, last.Col+1
 		}
 	}
+}
+
+func isASCII(s string) bool {
+	for i := range len(s) {
+		if s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *File) quotedEnd(n *yaml.Node, r *diag.Range, quote rune) {
