@@ -52,7 +52,7 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 	var out []*boundLine
 	good := true
 	for _, v := range c.variants {
-		good = c.knownEntries(v.doc.Variant.Entries) && good
+		good = c.knownEntries(v, v.doc.Variant.Entries) && good
 		for i := range v.doc.Variant.Bind {
 			spec := &v.doc.Variant.Bind[i]
 			line := &boundLine{owner: v, spec: spec}
@@ -65,7 +65,7 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 			}
 			var ok bool
 			line.spans, ok = v.spans(c, rowsOf(spec.Rows))
-			good = c.knownEntries(spec.Entries) && ok && good
+			good = c.knownEntries(v, spec.Entries) && ok && good
 			out = append(out, line)
 		}
 	}
@@ -79,8 +79,12 @@ func inEntries(words []syntax.Word, entry string) bool {
 	return len(words) == 0 || hasWord(words, entry)
 }
 
-// knownEntries holds a list of entries to those of the model, offered or not.
-func (c *composer) knownEntries(words []syntax.Word) bool {
+// knownEntries holds a list of entries to those of the model, offered or not. Models differ in them, so a variant of all
+// models may name any.
+func (c *composer) knownEntries(v *variant, words []syntax.Word) bool {
+	if hasWord(v.doc.Variant.Of, "*") {
+		return true
+	}
 	var names []string
 	for _, e := range entriesOf(c.model) {
 		names = append(names, e.Name.Text)

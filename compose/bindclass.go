@@ -84,8 +84,44 @@ func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassCh
 	if class.Parts != nil {
 		return c.form(class, index, args, s, name.At)
 	}
+	if !c.shares(class, args, p, name.At) {
+		return -1, false
+	}
 	exact := c.plan.Instances[p.Rows[0].Instance]
 	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p, p.Roles), Activation: exact.Activation, At: name.At}), true
+}
+
+// sharing is the first member of a buffer group, which its buffers are made for.
+type sharing struct {
+	dims []int
+	path string
+	at   diag.Range
+}
+
+// shares holds the members of a buffer group (`share`) to the buffers of the first: they never run at once, since the calls
+// of a program run one after another, but each must fit.
+func (c *composer) shares(class *registry.Class, args plan.Args, p *plan.Port, at diag.Range) bool {
+	group := args.String("share")
+	if group == "" {
+		return true
+	}
+	key := class.Name + " " + group
+	first, ok := c.groups[key]
+	if !ok {
+		if c.groups == nil {
+			c.groups = map[string]sharing{}
+		}
+		c.groups[key] = sharing{p.Dims, p.Path, at}
+		return true
+	}
+	for i, d := range p.Dims {
+		if d > first.dims[i] {
+			c.list.Errorf("share-mismatch", at, "%s %v does not fit the buffers of the group %s, which are made for %s %v", generalised(p.Path), p.Dims, group, generalised(first.path), first.dims).
+				Because(first.at, "the first of the group is bound here").Helped("put the shape into the group's name: share: '{inputs}x{outputs}'")
+			return false
+		}
+	}
+	return true
 }
 
 // suits holds a class to the device that the plan is for.

@@ -6,6 +6,7 @@ import (
 
 	"gopkg.in/yaml.v3"
 
+	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/source"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/plan"
@@ -110,9 +111,23 @@ func (c *composer) classValue(p registry.Param, arg *syntax.Arg, owner string, s
 	return plan.Value{Kind: plan.Map, Map: []plan.Entry{{Key: class.Name, Value: params}}}, ok
 }
 
+// recordFields are a record's fields by name.
+func recordFields(v expr.Value) facts {
+	out := facts{}
+	for name := range expr.RecordFields(v.Type.String()) {
+		out[name] = expr.Field(v, name)
+	}
+	return out
+}
+
 func (c *composer) classArg(p registry.Param, arg *syntax.Arg, owner string, scope facts) (plan.Value, bool) {
-	if p.Type == "class" {
+	switch p.Type {
+	case "class":
 		return c.classValue(p, arg, owner, scope)
+	case "string": // a template: the facts of the port's one weight are names in it
+		if w, ok := scope["weight"]; ok {
+			scope = recordFields(w).with(scope)
+		}
 	}
 	x := &expansion{c: c}
 	frame := newFrame(x, c.model, nil, "")

@@ -128,10 +128,11 @@ type composer struct {
 
 	plan *plan.Plan
 	tables
-	whole          bool     // every entry is expanded and bound
-	kv             kvScheme // of caches, as the request asks
-	entry          string   // that is expanded
-	offeredEntries []string // in order
+	whole          bool               // every entry is expanded and bound
+	groups         map[string]sharing // buffer groups of classes
+	kv             kvScheme           // of caches, as the request asks
+	entry          string             // that is expanded
+	offeredEntries []string           // in order
 	probe          *probe
 	offTensors     map[string]bool // of entries that are not offered
 	variants       []*variant

@@ -5,5 +5,5 @@ import "embed"
 
 // Files has models/, blocks/, variants/ and rules/.
 //
-//go:embed models/*.yaml models/examples/*.json blocks/*.yaml variants/*.yaml rules/*.yaml
+//go:embed models/*.yaml models/examples/*.json blocks/*.yaml variants/*.yaml variants/examples/*.json rules/*.yaml
 var Files embed.FS

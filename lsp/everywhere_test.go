@@ -34,6 +34,9 @@ func TestEveryPlace(t *testing.T) {
 		file := source.Parse(name, data, &list)
 		text := string(data)
 		for i, l := range strings.Split(text, "\n") {
+			if strings.HasPrefix(l, "examples:") {
+				break // paths and facts: data, of which there is nothing to say
+			}
 			for col := 1 + (i+k)%17; col <= len([]rune(l))+1; col += 17 {
 				if p := cursor.At(file, i+1, col); p != nil {
 					asked++
