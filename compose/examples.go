@@ -160,8 +160,8 @@ func (c *composer) checked(model *syntax.Document) *syntax.Document {
 		return nil
 	}
 	before := c.list.HasErrors()
-	if !c.lib.checked[model.File.Path] {
-		c.lib.checked[model.File.Path] = true
+	if !c.lib.checked[model.File] {
+		c.lib.checked[model.File] = true
 		c.static(model)
 	}
 	if !before && c.list.HasErrors() {
@@ -195,8 +195,8 @@ func (c *composer) modelOf(doc *syntax.Document, at diag.Range) *syntax.Document
 
 // exampleFile finds a file whose path counts from the file that names it; its text where it is not one on the disk.
 func (c *composer) exampleFile(doc *syntax.Document, name string) (string, []byte, error) {
-	if inside, ok := strings.CutPrefix(doc.File.Path, shippedPrefix); ok {
-		file := path.Join(path.Dir(inside), name)
+	if c.lib.fromShipped(doc) {
+		file := path.Join(path.Dir(strings.TrimPrefix(doc.File.Path, shippedPrefix)), name)
 		data, err := fs.ReadFile(c.req.Shipped, file)
 		return shippedPrefix + file, data, err
 	}

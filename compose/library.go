@@ -23,16 +23,18 @@ type library struct {
 	overlay map[string][]byte
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
+	inside  map[*source.File]bool     // files that are inside the program
 	names   map[string][]string       // of blocks, by the document that may call them
 	besides map[*syntax.Document]bool // variants and rules that were checked, and whether they are sound
-	checked map[string]bool           // files that static checking has looked at, where several examples need them
+	checked map[*source.File]bool     // files that static checking has looked at, where several examples need them
 }
 
 func newLibrary(shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
-	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, checked: map[string]bool{}, besides: map[*syntax.Document]bool{}}
+	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, inside: map[*source.File]bool{}, checked: map[*source.File]bool{}, besides: map[*syntax.Document]bool{}}
 }
 
-// shippedPrefix marks the paths of files that are inside the program.
+// shippedPrefix begins the paths by which people know files that are inside the program. A folder of the user's may have the
+// same name, so it tells nothing: fromShipped does.
 const shippedPrefix = "graphs/"
 
 // open reads and parses a file of the user's.
@@ -42,7 +44,7 @@ func (l *library) open(name string) *syntax.Document {
 		l.list.Errorf("file-unreadable", diag.Range{File: name}, "%v", errors.Unwrap(err))
 		return nil
 	}
-	return l.parse(name, data)
+	return l.parse(name, name, data)
 }
 
 // read gives a file of the user's: as the request has it, else from the disk.
@@ -81,22 +83,29 @@ func readLimited(name string) ([]byte, error) {
 	return data, nil
 }
 
-func (l *library) parse(name string, data []byte) *syntax.Document {
-	if d, ok := l.docs[name]; ok {
+// parse reads a text once for each key.
+func (l *library) parse(key, name string, data []byte) *syntax.Document {
+	if d, ok := l.docs[key]; ok {
 		return d
 	}
 	file := source.Parse(name, data, l.list)
-	l.sources[name] = file
+	if key == name || l.sources[name] == nil { // of two files that have one path the user's is shown
+		l.sources[name] = file
+	}
+	l.inside[file] = key != name
 	d := syntax.Parse(file, l.list)
-	if d != nil {
-		want := strings.TrimSuffix(path.Base(filepath.ToSlash(name)), ".yaml")
-		if d.Name.Text != "" && d.Name.Text != want && (d.Kind == "block" || d.Kind == "model") && strings.HasPrefix(name, shippedPrefix) {
+	if d != nil && key != name {
+		want := strings.TrimSuffix(path.Base(name), ".yaml")
+		if d.Name.Text != "" && d.Name.Text != want && (d.Kind == "block" || d.Kind == "model") {
 			l.list.Errorf("name-of-file", d.Name.At, "the file %s.yaml holds a %s named %s", want, d.Kind, d.Name.Text)
 		}
 	}
-	l.docs[name] = d
+	l.docs[key] = d
 	return d
 }
+
+// fromShipped tells whether a document is inside the program.
+func (l *library) fromShipped(d *syntax.Document) bool { return l.inside[d.File] }
 
 // models reads every shipped model, by name.
 func (l *library) models() []*syntax.Document {
@@ -144,7 +153,7 @@ func (l *library) readShipped(name string) *syntax.Document {
 	if err != nil {
 		return nil
 	}
-	return l.parse(shippedPrefix+name, data)
+	return l.parse("shipped "+name, shippedPrefix+name, data)
 }
 
 // block finds a block by name, from the document that calls it. It reports what is found twice or cannot be read.
@@ -192,7 +201,7 @@ func (l *library) isShipped(file, inside string) bool {
 
 // around are the folders a document's names are looked for in; none for a shipped one.
 func (l *library) around(from *syntax.Document) []string {
-	if from == nil || strings.HasPrefix(from.File.Path, shippedPrefix) {
+	if from == nil || l.fromShipped(from) {
 		return nil
 	}
 	dir := filepath.Dir(from.File.Path)
@@ -208,7 +217,7 @@ func (l *library) around(from *syntax.Document) []string {
 // blockNames lists the blocks that a document can call; the folders are read once for each document.
 func (l *library) blockNames(from *syntax.Document) []string {
 	key := ""
-	if from != nil {
+	if from != nil && !l.fromShipped(from) {
 		key = from.File.Path
 	}
 	if names, ok := l.names[key]; ok {
