@@ -27,6 +27,7 @@ var mayImport = map[string]string{
 	"weights/header":            "diag dtype pattern",
 	"weights/view":              "dtype pattern weights/header",
 	"weights":                   "dtype mlx pattern weights/header weights/view",
+	"weights/adapter":           "diag plan weights/header weights/view",
 	"weights/internal/testfile": "dtype weights/header",
 
 	"plan":     "diag dtype shape weights/view",
@@ -38,7 +39,7 @@ var mayImport = map[string]string{
 	"compose/expr":   "diag plan shape",
 	"compose":        "compose/... diag dtype pattern plan port registry shape trellis weights/header weights/view",
 
-	"engine": "diag dtype mlx plan registry shape weights weights/header weights/view",
+	"engine": "diag dtype mlx plan registry shape weights weights/adapter weights/header weights/view",
 
 	"quantize": "compose/source diag dtype mlx mlx/native pattern text/ordered trellis weights weights/header weights/view",
 
