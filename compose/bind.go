@@ -103,6 +103,10 @@ func (c *composer) knownEntries(v *variant, words []syntax.Word) bool {
 // lineHolds tells whether a line speaks of a port.
 func (c *composer) lineHolds(line *boundLine, index int) (is, ok bool) {
 	p := &c.plan.Ports[index]
+	meant := inEntries(line.spec.Entries, p.Entry) && inEntries(line.owner.doc.Variant.Entries, p.Entry)
+	if !meant && line.matched {
+		return false, true
+	}
 	if !matchesAny(line.patterns, p.Path) && !c.matchesSecond(line.patterns, index) {
 		return false, true
 	}
@@ -110,7 +114,7 @@ func (c *composer) lineHolds(line *boundLine, index int) (is, ok bool) {
 		return false, true
 	}
 	line.matched = true // in some entry: those that are not offered here have no ports
-	if !inEntries(line.spec.Entries, p.Entry) || !inEntries(line.owner.doc.Variant.Entries, p.Entry) {
+	if !meant {
 		return false, true
 	}
 	if line.spec.When == nil {

@@ -97,7 +97,7 @@ func execute(args []string, t terminal) int {
 // some tens of MiB. The others keep to Go's default.
 func collectRarely(command string) {
 	if !slices.Contains([]string{"run", "bench", "lsp"}, command) && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(800)
+		debug.SetGCPercent(400)
 	}
 }
 

@@ -49,8 +49,9 @@ func main() {
 type testCase struct {
 	name  string
 	args  []string
-	times []time.Duration
-	peak  int64 // bytes, the largest of all runs
+	times []time.Duration // from start to exit
+	cpu   []time.Duration // of both cores together: what a loaded machine changes less
+	peak  int64           // bytes, the largest of all runs
 }
 
 func bench(runs int, binary string) error {
@@ -74,12 +75,12 @@ func bench(runs int, binary string) error {
 	}
 	for run := range runs + 1 { // the first is not counted: it reads the files from the disk
 		for _, c := range cases {
-			took, peak, err := once(binary, c.args)
+			took, cpu, peak, err := once(binary, c.args)
 			if err != nil {
 				return fmt.Errorf("%s: %w", c.name, err)
 			}
 			if run > 0 {
-				c.times, c.peak = append(c.times, took), max(c.peak, peak)
+				c.times, c.cpu, c.peak = append(c.times, took), append(c.cpu, cpu), max(c.peak, peak)
 			}
 		}
 	}
@@ -108,41 +109,40 @@ func prepare(dir string) ([]*testCase, error) {
 	return cases, nil
 }
 
-// once runs a command and gives its time from start to exit and its largest resident size.
-func once(binary string, args []string) (time.Duration, int64, error) {
+// once runs a command and gives its time from start to exit, its processor time and its largest resident size.
+func once(binary string, args []string) (took, cpu time.Duration, peak int64, err error) {
 	cmd := exec.Command(binary, args...)
 	begun := time.Now()
 	out, err := cmd.Output()
-	took := time.Since(begun)
+	took = time.Since(begun)
 	if err != nil {
 		var failed *exec.ExitError
 		if errors.As(err, &failed) {
-			return 0, 0, fmt.Errorf("%w\n%s%s", err, out, failed.Stderr)
+			return 0, 0, 0, fmt.Errorf("%w\n%s%s", err, out, failed.Stderr)
 		}
-		return 0, 0, err
+		return 0, 0, 0, err
 	}
-	peak := int64(0)
 	if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 		peak = int64(usage.Maxrss)
 		if runtime.GOOS != "darwin" { // kilobytes, as everywhere but there
 			peak *= 1024
 		}
 	}
-	return took, peak, nil
+	return took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak, nil
 }
 
-// median is the middle of the times.
-func (c *testCase) median() time.Duration {
-	slices.Sort(c.times)
-	return c.times[len(c.times)/2]
+// median sorts times and gives the middle one.
+func median(times []time.Duration) time.Duration {
+	slices.Sort(times)
+	return times[len(times)/2]
 }
 
 func report(cases []*testCase) error {
-	fmt.Printf("%-12s %10s %22s %10s\n", "", "median", "range", "peak")
+	fmt.Printf("%-12s %10s %22s %10s %10s\n", "", "median", "range", "cpu", "peak")
 	by := map[string]time.Duration{}
 	for _, c := range cases {
-		by[c.name] = c.median()
-		fmt.Printf("%-12s %10s %22s %6d MiB\n", c.name, ms(by[c.name]), ms(c.times[0])+" to "+ms(c.times[len(c.times)-1]), c.peak>>20)
+		by[c.name] = median(c.times)
+		fmt.Printf("%-12s %10s %22s %10s %6d MiB\n", c.name, ms(by[c.name]), ms(c.times[0])+" to "+ms(c.times[len(c.times)-1]), ms(median(c.cpu)), c.peak>>20)
 	}
 	first := (by["layers 256"] - by["layers 64"]) / (256 - 64)
 	then := (by["layers 1024"] - by["layers 256"]) / (1024 - 256)
