@@ -86,9 +86,16 @@ func asked(results []plan.Named) [][]plan.Named {
 func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*expanded, bool) {
 	var keep map[string]bool
 	for {
-		done, ok := c.expandAnswers(doc, entry, keep)
-		if !ok {
-			return nil, false
+		var done []*expanded
+		for _, given := range givenSets(entry.In) {
+			some, ok := c.expandAnswers(doc, entry, given, keep)
+			if !ok {
+				return nil, false
+			}
+			if done = append(done, some...); len(done) > maxPrograms {
+				c.list.Errorf("too-many-programs", entry.Name.At, "the entry %s has more than %d programs: each set of its optional inputs has its own", entry.Name.Text, maxPrograms)
+				return nil, false
+			}
 		}
 		kept, all := c.keptStates(done)
 		if all || len(kept) == len(keep) {
@@ -98,7 +105,26 @@ func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*
 	}
 }
 
-func (c *composer) expandAnswers(doc *syntax.Document, entry *syntax.Entry, keep map[string]bool) ([]*expanded, bool) {
+// givenSets are the sets of an entry's inputs that may be given: with and without each optional one, all first.
+func givenSets(inputs []syntax.Input) [][]syntax.Input {
+	sets := [][]syntax.Input{nil}
+	for _, in := range inputs {
+		more := make([][]syntax.Input, 0, 2*len(sets))
+		for _, s := range sets {
+			more = append(more, append(slices.Clip(s), in))
+		}
+		if in.Optional && len(more) <= maxPrograms {
+			more = append(more, sets...)
+		}
+		sets = more
+	}
+	if len(inputs) > 0 && len(sets[len(sets)-1]) == 0 {
+		sets = sets[:len(sets)-1] // nothing at all has no B and no T
+	}
+	return sets
+}
+
+func (c *composer) expandAnswers(doc *syntax.Document, entry *syntax.Entry, given []syntax.Input, keep map[string]bool) ([]*expanded, bool) {
 	todo := [][]answer{nil}
 	var done []*expanded
 	for len(todo) > 0 {
@@ -107,7 +133,7 @@ func (c *composer) expandAnswers(doc *syntax.Document, entry *syntax.Entry, keep
 		if !possible(answers) {
 			continue
 		}
-		e, undecided := c.expandEntry(doc, entry, answers, keep)
+		e, undecided := c.expandEntry(doc, entry, given, answers, keep)
 		if undecided != nil {
 			yes := append(append([]answer(nil), answers...), answer{undecided.on, true})
 			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
@@ -201,7 +227,7 @@ type expanded struct {
 }
 
 // expandEntry expands the entry, or tells which comparison it hangs on.
-func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answers []answer, keep map[string]bool) (e *expanded, open *undecided) {
+func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given []syntax.Input, answers []answer, keep map[string]bool) (e *expanded, open *undecided) {
 	defer func() {
 		switch r := recover().(type) {
 		case nil:
@@ -217,7 +243,10 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, answer
 		return nil, nil
 	}
 	e = &expanded{x: x}
-	in := entry.In
+	for _, in := range entry.In {
+		p.inputs[in.Name.Text] = false // where it is not given
+	}
+	in := given
 	if in == nil {
 		in = []syntax.Input{{Name: syntax.Word{Text: "tokens", At: entry.NodesAt}}}
 	}

@@ -37,7 +37,7 @@ func Calls(p *plan.Plan, number int) (*Listing, error) {
 	}
 	g := &p.Programs[number-1]
 	out := &Listing{Program: Program{
-		Number: number, Entry: g.Entry, Guards: guards(g.Guards), Rows: Rows{g.First, g.Last}, Results: names(g.Results), Calls: len(g.Calls), Slots: g.Slots,
+		Number: number, Entry: g.Entry, Guards: Conditions(p, g), Rows: Rows{g.First, g.Last}, Results: names(g.Results), Calls: len(g.Calls), Slots: g.Slots,
 	}}
 	for _, in := range g.Inputs {
 		out.Inputs = append(out.Inputs, fmt.Sprintf("%%%d %s: %s %s", in.Slot, in.Name, in.Dtype, in.Shape))

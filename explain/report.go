@@ -149,7 +149,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	for i := range p.Programs {
 		g := &p.Programs[i]
 		r.Programs = append(r.Programs, Program{
-			Number: i + 1, Entry: g.Entry, Guards: guards(g.Guards), Rows: Rows{g.First, g.Last}, Results: names(g.Results),
+			Number: i + 1, Entry: g.Entry, Guards: Conditions(p, g), Rows: Rows{g.First, g.Last}, Results: names(g.Results),
 			Calls: len(g.Calls), Slots: g.Slots,
 		})
 	}
@@ -215,10 +215,29 @@ func state(s *plan.State, reg *registry.Registry) State {
 	return out
 }
 
-func guards(list []plan.Guard) []string {
+// Conditions are what leads to a program: which of its entry's optional inputs are given, then its guards.
+func Conditions(p *plan.Plan, g *plan.Program) []string {
 	out := []string{}
-	for _, g := range list {
-		out = append(out, fmt.Sprintf("%s %s %d", g.Symbol, g.Operator, g.Number))
+	has := func(g *plan.Program, name string) bool {
+		return slices.ContainsFunc(g.Inputs, func(in plan.Named) bool { return in.Name == name })
+	}
+	seen := map[string]bool{}
+	for i := range p.Programs {
+		other := &p.Programs[i]
+		if other.Entry != g.Entry {
+			continue
+		}
+		for _, list := range [][]plan.Named{other.Inputs, g.Inputs} {
+			for _, in := range list {
+				if mine := has(g, in.Name); mine != has(other, in.Name) && !seen[in.Name] {
+					seen[in.Name] = true
+					out = append(out, map[bool]string{true: "given ", false: "without "}[mine]+in.Name)
+				}
+			}
+		}
+	}
+	for _, guard := range g.Guards {
+		out = append(out, fmt.Sprintf("%s %s %d", guard.Symbol, guard.Operator, guard.Number))
 	}
 	return out
 }

@@ -58,6 +58,33 @@ func TestCompile(t *testing.T) {
 	}
 }
 
+// A compiled function may call another, as a compiled block calls an activation that is compiled by itself.
+func TestCompileInside(t *testing.T) {
+	s := scoped(t)
+	inner, outer := 0, 0
+	act, err := Compile(swiglu(&inner), true)
+	require.NoError(t, err)
+	defer act.Free()
+	block, err := Compile(func(s *Scope, in []Array) ([]Array, error) {
+		outer++
+		bent := act.Call(s, []Array{in[0], in[0]})
+		if s.Err() != nil {
+			return nil, s.Err()
+		}
+		return []Array{s.Add(bent[0], in[0])}, nil
+	}, true)
+	require.NoError(t, err)
+	defer block.Free()
+	for _, n := range []int{4, 8} {
+		got := block.Call(s, []Array{s.Ones([]int{n}, Float32)})
+		require.NoError(t, s.Err())
+		v, err := got[0].Float32s()
+		require.NoError(t, err)
+		require.InDelta(t, 1.7310586, v[n-1], 1e-6)
+	}
+	require.Equal(t, []int{1, 1}, []int{inner, outer}, "each is traced once")
+}
+
 func TestCompileErrors(t *testing.T) {
 	boom := errors.New("boom")
 	for _, c := range []struct {

@@ -22,8 +22,8 @@ func families(p *plan.Plan) []family {
 	for i := range p.Programs {
 		g := &p.Programs[i]
 		name := "entry " + g.Entry
-		for _, guard := range g.Guards {
-			name += fmt.Sprintf(", %s %s %d", guard.Symbol, guard.Operator, guard.Number)
+		for _, condition := range explain.Conditions(p, g) {
+			name += ", " + condition
 		}
 		var results []string
 		for _, r := range g.Results {
