@@ -120,7 +120,7 @@ func (f *fit) shapes(wanted *plan.Plan, v *view.Result) {
 			have = unpacked(have, w.Quant)
 		}
 		for _, x := range wanted.Weights {
-			if x.Tensor == n && x.Facts.Bits > 0 {
+			if x.Tensor == n && x.Facts.Storage == "affine" {
 				want = unpacked(want, &header.Quant{Bits: x.Facts.Bits})
 			}
 		}

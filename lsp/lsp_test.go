@@ -176,6 +176,23 @@ func TestDiagnosticsOfVariantsAndRules(t *testing.T) {
 	require.Empty(t, e.findings("r.yaml", 2), "what a rule finds in a model that nobody named is not told")
 }
 
+// TestExamplesOfVariantsAndRules composes them for the examples that they name.
+func TestExamplesOfVariantsAndRules(t *testing.T) {
+	const config = `{"model_type": "llama", "hidden_size": 64, "vocab_size": 128, "num_hidden_layers": 2, "intermediate_size": 96, "num_attention_heads": 4, "rms_norm_eps": 1e-5}`
+	e := start(t, map[string]string{"c.json": config})
+	const variant = "graphrun: v1\nkind: variant\nname: v\nof: llama\nbind:\n- {ports: 'model.layers.3.mlp.down_proj', class: dense}\nexamples: [c.json]\n"
+	e.open("v.yaml", variant)
+	found := e.findings("v.yaml", 1)
+	require.Len(t, found, 1)
+	require.Equal(t, "bind-no-match", found[0].Code, "the example has two layers")
+	e.change("v.yaml", strings.Replace(variant, "layers.3", "layers.1", 1), 2)
+	require.Empty(t, e.findings("v.yaml", 2))
+	e.open("r.yaml", "graphrun: v1\nkind: rules\nname: r\nrules:\n- {name: few, each: plan.ports, as: p, assert: p.kind != 'mlp', message: '{p.path}'}\nexamples: [c.json]\n")
+	found = e.findings("r.yaml", 1)
+	require.NotEmpty(t, found)
+	require.Equal(t, "rule", found[0].Code)
+}
+
 func TestHover(t *testing.T) {
 	e := start(t, folder)
 	at := func(text, old, new string) string {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/graphrun/graphrun/compose"
+	"github.com/graphrun/graphrun/explain"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/weights/header"
 	"github.com/graphrun/graphrun/weights/view"
@@ -36,7 +37,8 @@ type Weight struct {
 	Dtype string
 	Shape []int
 	Bytes int64
-	Quant *header.Quant // of one that is quantised
+	Quant *header.Quant // of one that MLX's modes quantise
+	Kept  string        // how another storage keeps it: "trellis 2 bits row"
 	From  []*header.Tensor
 	How   string // "" where it is as stored, else the last operation
 	Users []User
@@ -70,14 +72,14 @@ func Make(ck *header.Checkpoint, model string, a *compose.Audit, wanted *plan.Pl
 		}
 	}
 	users := usersOf(p)
-	quant := quants(a, p)
+	quant, kept := quants(a, p), storages(p)
 	byName := map[string]int{}
 	for i, s := range l.Stored {
 		byName[s.Name] = i
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.View.Tensors)) {
 		r := a.View.Tensors[name]
-		w := Weight{Name: name, Dtype: r.Dtype.String(), Shape: r.Shape, Bytes: r.Bytes(), Quant: quant[module(name)], Users: users[name]}
+		w := Weight{Name: name, Dtype: r.Dtype.String(), Shape: r.Shape, Bytes: r.Bytes(), Quant: quant[module(name)], Kept: kept[name], Users: users[name]}
 		if !isWeight(name) {
 			w.Quant = nil
 		}
@@ -137,7 +139,7 @@ func (l *List) missing(v *view.Result, p *plan.Plan, users map[string][]User) {
 		}
 		var quant *header.Quant
 		for _, w := range p.Weights {
-			if w.Facts.Bits > 0 && t.Name == w.Path+".weight" {
+			if w.Facts.Storage == "affine" && t.Name == w.Path+".weight" {
 				quant = &header.Quant{GroupSize: w.Facts.Group, Bits: w.Facts.Bits, Mode: w.Facts.Mode}
 			}
 		}
@@ -225,8 +227,22 @@ func quants(a *compose.Audit, p *plan.Plan) map[string]*header.Quant {
 		return out
 	}
 	for _, w := range p.Weights {
-		if w.Facts.Bits > 0 && a.View.Tensors[w.Path+".scales"] != nil {
+		if w.Facts.Storage == "affine" && a.View.Tensors[w.Path+".scales"] != nil {
 			out[w.Path] = &header.Quant{GroupSize: w.Facts.Group, Bits: w.Facts.Bits, Mode: w.Facts.Mode}
+		}
+	}
+	return out
+}
+
+// storages says, by tensor, how one is kept that is neither dense nor of MLX's own modes.
+func storages(p *plan.Plan) map[string]string {
+	out := map[string]string{}
+	if p == nil {
+		return out
+	}
+	for _, w := range p.Weights {
+		if s := w.Facts.Storage; s != "dense" && s != "affine" && w.Tensor >= 0 && w.Tensor < len(p.Tensors) {
+			out[p.Tensors[w.Tensor].Name] = explain.StorageText(w.Facts)
 		}
 	}
 	return out

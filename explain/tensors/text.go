@@ -143,7 +143,7 @@ func isPart(name string) bool {
 // quantText says how a weight is quantised, with its scales and biases.
 func quantText(w *Weight, byName map[string]*Weight) string {
 	if w.Quant == nil {
-		return ""
+		return w.Kept
 	}
 	out := w.Quant.String()
 	scales, biases := byName[module(w.Name)+".scales"], byName[module(w.Name)+".biases"]
@@ -220,6 +220,7 @@ type jsonWeight struct {
 	Dtype  string        `json:"dtype"`
 	Shape  []int         `json:"shape"`
 	Quant  *header.Quant `json:"quantization,omitempty"`
+	Kept   string        `json:"storage,omitempty"`
 	How    string        `json:"made_by,omitempty"`
 	Users  []User        `json:"used_by"`
 	Unused bool          `json:"unused,omitempty"`
@@ -249,7 +250,7 @@ func (l *List) WriteJSON(w io.Writer) error {
 }
 
 func jsonOf(w *Weight) jsonWeight {
-	return jsonWeight{w.Name, w.Dtype, dims(w.Shape), w.Quant, w.How, append([]User{}, w.Users...), len(w.Users) == 0}
+	return jsonWeight{w.Name, w.Dtype, dims(w.Shape), w.Quant, w.Kept, w.How, append([]User{}, w.Users...), len(w.Users) == 0}
 }
 
 func dims(shape []int) []int { return append([]int{}, shape...) }
