@@ -7,6 +7,15 @@ type Array struct{ ctx uintptr }
 // Valid tells whether there is an array.
 func (a Array) Valid() bool { return a.ctx != 0 }
 
+// Handle is the array's ctx in mlx-c, for package native; 0 for the absent array.
+func (a Array) Handle() uintptr { return a.ctx }
+
+// Adopt makes an Array of a ctx that package native made: it counts as live, and somebody frees it.
+func Adopt(ctx uintptr) Array {
+	countArray()
+	return Array{ctx}
+}
+
 // Free lets go of the handle. Freeing the absent array does nothing; freeing a handle twice, or one that a scope owns,
 // is an error that is not detected.
 func (a Array) Free() {

@@ -50,6 +50,9 @@ func DefaultStream(d Device) (Stream, error) { return defaultStream(d) }
 // Valid tells whether there is a stream.
 func (s Stream) Valid() bool { return s.ctx != 0 }
 
+// Handle is the stream's ctx in mlx-c, for package native.
+func (s Stream) Handle() uintptr { return s.ctx }
+
 // Device is where the stream runs.
 func (s Stream) Device() Device { return streamDevice(s) }
 

@@ -92,6 +92,8 @@ func single(op string, r C.gr_one) (Array, error) {
 
 func freeArrays(a []Array) { C.gr_free(handles(a), C.size_t(len(a))) }
 
+func countArray() { C.gr_count(1) }
+
 func liveArrays() int { return int(C.gr_live()) }
 
 func cloneArray(a Array) Array {

@@ -38,6 +38,7 @@ typedef struct {
 // lifetimes
 void gr_free(const uintptr_t *arrays, size_t n);
 int64_t gr_live(void);
+void gr_count(int64_t n);
 gr_one gr_clone(uintptr_t a);
 
 // evaluation

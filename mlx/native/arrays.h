@@ -1,0 +1,124 @@
+// From the C face to MLX's arrays, and what primitives share.
+
+#pragma once
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "mlx/allocator.h"
+#include "mlx/array.h"
+#include "mlx/backend/cpu/encoder.h"
+#include "mlx/primitives.h"
+
+#include "native.h"
+#include "product.h"
+
+namespace gr {
+
+using mlx::core::array;
+using mlx::core::Dtype;
+
+inline const array &array_of(uintptr_t a, const char *name) {
+  if (!a) throw std::invalid_argument(std::string(name) + " is an absent array");
+  return *reinterpret_cast<const array *>(a);
+}
+
+inline mlx::core::Stream stream_of(uintptr_t s) {
+  auto stream = *reinterpret_cast<mlx::core::Stream *>(s);
+  if (stream.device != mlx::core::Device::cpu) throw std::invalid_argument("native kernels run on the CPU only");
+  return stream;
+}
+
+inline std::shared_ptr<Workers> workers_of(uintptr_t w) {
+  if (!w) throw std::invalid_argument("there are no workers");
+  return *reinterpret_cast<std::shared_ptr<Workers> *>(w);
+}
+
+inline bool is_number(Dtype d) { return d == mlx::core::float32 || d == mlx::core::float16 || d == mlx::core::bfloat16; }
+
+inline Type type_of(Dtype d, const char *name) {
+  if (d == mlx::core::float32) return Type::f32;
+  if (d == mlx::core::float16) return Type::f16;
+  if (d == mlx::core::bfloat16) return Type::bf16;
+  throw std::invalid_argument(std::string(name) + " is neither float32 nor float16 nor bfloat16");
+}
+
+// A contiguous array's memory.
+inline Span span_of(const array &a, const char *name) {
+  return {const_cast<void *>(static_cast<const void *>(a.data<char>())), type_of(a.dtype(), name)};
+}
+
+inline void need_rows(const array &a, const char *name) {
+  if (!a.flags().row_contiguous) throw std::runtime_error(std::string(name) + " is not contiguous");
+}
+
+inline void allocate(array &a) { a.set_data(mlx::core::allocator::malloc(a.nbytes())); }
+
+inline void copy_rows(Span from, Span to, const mlx::core::Shape &shape, const mlx::core::Strides &strides) {
+  const int n = (int)shape.size();
+  int64_t total = 1;
+  for (int i = 0; i < n; i++) total *= shape[i];
+  std::vector<int64_t> at(n);
+  int64_t source = 0;
+  for (int64_t i = 0; i < total; i++) {
+    std::memcpy(to.at(i), from.at(source), size_of(to.type));
+    for (int d = n - 1; d >= 0; d--) {
+      source += strides[d];
+      if (++at[d] < shape[d]) break;
+      source -= strides[d] * shape[d];
+      at[d] = 0;
+    }
+  }
+}
+
+// Runs f, which gives an array; no exception leaves it.
+template <class F> grn_one guarded(F &&f) {
+  grn_one r = {};
+  try {
+    r.a = reinterpret_cast<uintptr_t>(new array(f()));
+  } catch (std::exception &e) {
+    r.err = strdup(e.what());
+  } catch (...) {
+    r.err = strdup("unknown error");
+  }
+  return r;
+}
+
+// A primitive of this package: on the CPU only, without derivatives.
+class Native : public mlx::core::Primitive {
+ public:
+  Native(mlx::core::Stream s, std::shared_ptr<Workers> on) : Primitive(s), on_(std::move(on)) {}
+  void eval_gpu(const std::vector<array> &, std::vector<array> &) override {
+    throw std::runtime_error(std::string(name()) + " runs on the CPU only");
+  }
+
+ protected:
+  // Hands f to MLX's thread of the stream, with the workers to itself. The arrays of a primitive live until it is done.
+  // The memory of an input in row order: a copy where it is not.
+  Span rows_of(const array &a, const char *name) {
+    if (a.flags().row_contiguous) return span_of(a, name);
+    array copy(a.shape(), a.dtype(), nullptr, {});
+    allocate(copy);
+    const Span to = span_of(copy, name), from = span_of(a, name);
+    auto &encoder = mlx::core::cpu::get_command_encoder(stream());
+    encoder.dispatch([to, from, shape = a.shape(), strides = a.strides()] { copy_rows(from, to, shape, strides); });
+    encoder.add_temporary(std::move(copy));
+    return to;
+  }
+
+  template <class F> void dispatch(F &&f) {
+    mlx::core::cpu::get_command_encoder(stream()).dispatch([on = on_, f = std::forward<F>(f)]() mutable {
+      std::lock_guard lock(on->pool.mutex());
+      f(*on);
+    });
+  }
+
+ private:
+  std::shared_ptr<Workers> on_;
+};
+
+}  // namespace gr

@@ -1,0 +1,32 @@
+//go:build cgo && mlx
+
+// AVX-512 with VNNI: Intel from Ice Lake, AMD from Zen 4. Vectors stay at 256 bits.
+
+#include "kernels.h"
+
+#include <immintrin.h>
+
+#if defined(__clang__)
+#pragma clang attribute push(__attribute__((target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512vnni"))), apply_to = function)
+#else
+#pragma GCC push_options
+#pragma GCC target("avx2,fma,f16c,bmi,bmi2,avx512f,avx512bw,avx512vl,avx512vnni")
+#endif
+
+#define GR_ISA avx512
+#define GR_AVX2 1
+#define GR_VNNI _mm256_dpbusd_epi32
+#include "kernels.inc"
+
+#if defined(__clang__)
+#pragma clang attribute pop
+#else
+#pragma GCC pop_options
+#endif
+
+namespace gr {
+const Kernels *avx512_kernels() {
+  static constexpr Kernels k = avx512::table("avx512");
+  return &k;
+}
+}  // namespace gr

@@ -1,0 +1,96 @@
+// The arithmetic of package native, apart from MLX: functions on plain memory, once for each instruction set, in one
+// table per set. The templates stand in kernels_*.inc and are compiled by isa_*.cpp.
+
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+namespace gr {
+
+enum class Type : uint8_t { f32, f16, bf16 };
+
+inline size_t size_of(Type t) { return t == Type::f32 ? 4 : 2; }
+
+// A matrix in MLX's affine layout: rows of codes of `bits` bits, packed with the first lowest; for each group of `group`
+// codes of a row a scale and a bias: weight = scale * code + bias. Rows are contiguous.
+struct Affine {
+  const uint8_t *codes;
+  const void *scales, *biases;
+  Type type; // of scales and biases
+  int bits, group;
+  int64_t inputs, outputs; // columns, rows
+
+  int64_t row_bytes() const { return inputs / 8 * bits; }
+  int64_t groups() const { return inputs / group; }
+};
+
+// Activations are quantised in runs of 32 with a scale each, whatever the weight's group is.
+inline constexpr int kRun = 32;
+// Runs are taken 8 at a time: 256 codes.
+inline constexpr int kBlock = 256;
+
+// A row of activations in int8. Its blocks start at multiples of 256; a row that 256 does not divide ends in a block of
+// its last 256 inputs, in which what an earlier block holds is zero (a row shorter than 256 has one block, zero behind).
+// scale and sum (scale * the sum of the codes) have 8 entries a block, in the order in which dot products come out.
+struct Blocks {
+  int8_t *codes;
+  float *scale, *sum;
+};
+
+inline int64_t blocks_of(int64_t inputs) { return (inputs + kBlock - 1) / kBlock; }
+
+// The same without padding, in order: codes [inputs], scale and sum [inputs / 32].
+struct Runs {
+  int8_t *codes;
+  float *scale, *sum;
+};
+
+// What the packed product of many rows works on: 16 outputs at a time.
+inline constexpr int kPanel = 16;
+
+struct Kernels {
+  const char *name;
+
+  // n values of a type to float, and back with rounding to nearest even.
+  void (*widen)(Type from, const void *x, float *y, int64_t n);
+  void (*narrow)(Type to, const float *x, void *y, int64_t n);
+
+  // Quantise one row; false where a value is not finite, or its run too large for float: the codes mean nothing then.
+  bool (*quantise_blocks)(int bits, const float *x, int64_t inputs, Blocks to);
+  bool (*quantise_runs)(const float *x, int64_t inputs, Runs to);
+
+  // y[r * stride + n - first] = dot of row n of w with row r of x, for outputs first <= n < last; rows is 1 or 4.
+  void (*rows_f32)(const Affine &w, const float *x, int64_t x_stride, int rows, int64_t first, int64_t last, float *y, int64_t stride);
+  // The same on quantised rows.
+  void (*rows_q8)(const Affine &w, const Blocks *x, int rows, int64_t first, int64_t last, float *y, int64_t stride);
+
+  // One panel: y[r * 16 + n - first] for the 16 outputs from first (fewer at the matrix' end: the others are 0) and all
+  // rows. room has panel_f32_room or panel_q8_room bytes, aligned to 64.
+  void (*panel_f32)(const Affine &w, const float *x, int64_t x_stride, int64_t rows, int64_t first, float *y, void *room);
+  size_t (*panel_f32_room)(const Affine &w);
+  void (*panel_q8)(const Affine &w, Runs x, int64_t rows, int64_t first, float *y, void *room);
+  size_t (*panel_q8_room)(const Affine &w);
+
+  // Root-mean-square norm of one row: y = x * rsqrt(mean(x^2) + eps) * weight; weight may be null (1).
+  void (*rms_norm)(const float *x, const float *weight, float eps, int64_t n, float *y);
+  // y = silu(gate) * up.
+  void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
+  // Softmax-weighted values of one query: scores of n keys of d entries, then the sum of n values of dv entries.
+  // k and v are rows with the strides given, of one type; scores has room for n.
+  void (*attend)(const float *q, Type type, const void *k, int64_t k_stride, const void *v, int64_t v_stride, int64_t n, int d, int dv,
+                 float scale, float *scores, float *y);
+};
+
+// The tables that were compiled; null where this processor cannot run one.
+const Kernels *plain_kernels();
+const Kernels *avx2_kernels();
+const Kernels *avxvnni_kernels();
+const Kernels *avx512_kernels();
+const Kernels *neon_kernels();
+
+// The best table that this processor runs.
+const Kernels &best_kernels();
+// A table by its name, for tests; null where this processor does not run it.
+const Kernels *kernels_named(const char *name);
+
+}  // namespace gr

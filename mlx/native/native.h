@@ -1,0 +1,33 @@
+// The C face of package native. Arrays and streams are the ctx of mlx-c's handles; what comes back belongs to the caller,
+// errors are malloc'd text that the caller frees. Nothing throws.
+
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct {
+  uintptr_t a;
+  char *err;
+} grn_one;
+
+// Threads with a table of kernels; kernels may be null: the best. Primitives hold on to it until they have run.
+grn_one grn_workers_new(int threads, const char *kernels);
+void grn_workers_free(uintptr_t workers);
+const char *grn_workers_kernels(uintptr_t workers);
+
+typedef struct {
+  uintptr_t workers, stream;
+  uintptr_t weight, scales, biases, bias; // bias may be 0
+  int bits, group, form, tile;
+} grn_affine;
+
+// x [.., inputs] w^T + bias -> [.., outputs].
+grn_one grn_affine_product(const grn_affine *w, uintptr_t x);
+
+#ifdef __cplusplus
+}
+#endif

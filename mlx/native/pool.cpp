@@ -1,0 +1,109 @@
+//go:build cgo && mlx
+
+#include "pool.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <new>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace gr {
+namespace {
+
+void pause() {
+#if defined(__x86_64__)
+  _mm_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// After a job a worker looks for the next for about this long.
+constexpr auto kSpin = std::chrono::microseconds(60);
+// Between looks at the clock; after the first such round the processor is offered to others each time.
+constexpr int kRound = 200;
+
+}  // namespace
+
+Pool::Pool(int threads) {
+  for (int i = 1; i < threads; i++) workers_.emplace_back([this, i] { work(i); });
+}
+
+Pool::~Pool() {
+  ended_.store(true);
+  posted_.fetch_add(1);
+  posted_.notify_all();
+  for (auto &w : workers_) w.join();
+  for (auto &s : scratch_) std::free(s.data);
+}
+
+void *Pool::scratch(int slot, size_t bytes) {
+  if ((size_t)slot >= scratch_.size()) scratch_.resize(slot + 1);
+  auto &s = scratch_[slot];
+  if (s.size < bytes) {
+    std::free(s.data);
+    s = {};
+    const size_t size = (bytes + bytes / 8 + 63) / 64 * 64;
+    if (!(s.data = std::aligned_alloc(64, size))) throw std::bad_alloc();
+    s.size = size;
+  }
+  return s.data;
+}
+
+void Pool::start(int n, Function f, void *context) {
+  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  function_ = f, context_ = context;
+  pieces_.store(n, std::memory_order_relaxed);
+  left_.store(n, std::memory_order_relaxed);
+  ticket_.store(job << 32, std::memory_order_release);
+  posted_.fetch_add(1, std::memory_order_seq_cst);
+  if (asleep_.load(std::memory_order_seq_cst) > 0) posted_.notify_all();
+  take(job, 0);
+  for (int i = 0; left_.load(std::memory_order_acquire) > 0; i++)
+    if (i < 4000)
+      pause();
+    else
+      std::this_thread::yield();
+}
+
+// take does pieces of a job until none is left.
+void Pool::take(uint64_t job, int thread) {
+  uint64_t t = ticket_.load(std::memory_order_acquire);
+  while (t >> 32 == (job & 0xffffffff)) {
+    const int piece = (int)(t & 0xffffffff);
+    if (piece >= pieces_.load(std::memory_order_relaxed)) return;
+    if (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel)) continue;
+    function_(context_, piece, thread);
+    left_.fetch_sub(1, std::memory_order_release);
+    t = ticket_.load(std::memory_order_acquire);
+  }
+}
+
+void Pool::work(int thread) {
+  uint32_t seen = 0;
+  while (true) {
+    auto until = std::chrono::steady_clock::time_point();
+    for (int i = 1; posted_.load(std::memory_order_acquire) == seen; i++) {
+      pause();
+      if (i % kRound != 0) continue;
+      const auto now = std::chrono::steady_clock::now();
+      if (i == kRound) {
+        until = now + kSpin;
+      } else if (now > until) {
+        asleep_.fetch_add(1, std::memory_order_seq_cst);
+        posted_.wait(seen, std::memory_order_seq_cst);
+        asleep_.fetch_sub(1, std::memory_order_seq_cst);
+      } else {
+        std::this_thread::yield();
+      }
+    }
+    seen = posted_.load(std::memory_order_acquire);
+    if (ended_.load(std::memory_order_acquire)) return;
+    take(ticket_.load(std::memory_order_acquire) >> 32, thread);
+  }
+}
+
+}  // namespace gr

@@ -1,0 +1,68 @@
+// The threads of an engine. A job is cut into pieces that the caller and the workers take in turn, so that a worker which
+// the system has put aside holds nobody up. Workers spin for a moment after a job, because the next is a few µs away
+// while a forward runs, then sleep.
+
+#pragma once
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace gr {
+
+class Pool {
+ public:
+  explicit Pool(int threads); // the caller's included; at least 1
+  ~Pool();
+  Pool(const Pool &) = delete;
+  Pool &operator=(const Pool &) = delete;
+
+  int threads() const { return (int)workers_.size() + 1; }
+
+  // One user at a time: a primitive holds the lock for all its jobs, and with it the scratch memory.
+  std::mutex &mutex() { return use_; }
+
+  // Memory that stays until the next call with this slot; aligned to 64 bytes. The pool's lock is held.
+  void *scratch(int slot, size_t bytes);
+
+  // Calls f(piece, thread) for each piece from 0 to n - 1; f must not throw. The pool's lock is held.
+  template <class F> void run(int n, F &&f) {
+    if (n <= 1 || workers_.empty()) {
+      for (int i = 0; i < n; i++) f(i, 0);
+      return;
+    }
+    start(n, [](void *context, int piece, int thread) { (*static_cast<std::remove_reference_t<F> *>(context))(piece, thread); }, (void *)&f);
+  }
+
+ private:
+  using Function = void (*)(void *, int, int);
+
+  void start(int n, Function f, void *context);
+  void work(int thread);
+  void take(uint64_t job, int thread);
+
+  struct Scratch {
+    void *data = nullptr;
+    size_t size = 0;
+  };
+
+  std::mutex use_;
+  std::vector<Scratch> scratch_;
+  std::vector<std::thread> workers_;
+
+  // The job: written before `ticket_` is, read by those who drew a piece of it.
+  Function function_ = nullptr;
+  void *context_ = nullptr;
+  std::atomic<int> pieces_{0}; // a late worker may look at it while the next job is posted
+  // Which job (high half) and its next piece (low half): one number, so that nobody draws a piece of a job that is over.
+  alignas(64) std::atomic<uint64_t> ticket_{0};
+  alignas(64) std::atomic<int> left_{0};
+  alignas(64) std::atomic<uint32_t> posted_{0}; // jobs so far: what workers wait on
+  std::atomic<int> asleep_{0};
+  std::atomic<bool> ended_{false};
+};
+
+}  // namespace gr

@@ -1,0 +1,35 @@
+// Products with affine weights on an engine's threads, apart from MLX.
+
+#pragma once
+#include "kernels.h"
+#include "pool.h"
+
+namespace gr {
+
+// What an engine computes with.
+struct Workers {
+  Workers(int threads, const Kernels &k) : pool(threads), kernels(k) {}
+  Pool pool;
+  const Kernels &kernels;
+};
+
+enum class Form : int {
+  rows_f32,  // each output's codes read in place, activations in float
+  rows_q8,   // activations in int8 by runs of 32
+  panel_f32, // codes of 16 outputs unpacked into cache, all rows multiplied there
+  panel_q8,
+};
+
+// Numbers of a type in a row: what a product takes and gives.
+struct Span {
+  void *data = nullptr;
+  Type type = Type::f32;
+
+  char *at(int64_t i) const { return (char *)data + i * (int64_t)size_of(type); }
+};
+
+// y [rows, w.outputs] = x [rows, w.inputs] w^T + bias; bias.data may be null. Sums are in float, rounded once to y's
+// type. May throw std::bad_alloc. The lock of the pool is held.
+void product(Workers &on, const Affine &w, Form form, int tile, Span x, int64_t rows, Span y, Span bias);
+
+}  // namespace gr
