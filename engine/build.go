@@ -136,7 +136,7 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 	if op == nil {
 		return nil, fmt.Errorf("this engine has no operator %s", src.Operator)
 	}
-	b := &registry.Build{Args: src.Args, Types: src.Types, State: src.State, Device: e.device, Scope: e.scope,
+	b := &registry.Build{Args: src.Args, Types: src.Types, State: src.State, Device: e.device, Workers: e.workers, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup, States: make([]int, len(src.In))}
 	for i := range src.In {
 		in := &src.In[i]

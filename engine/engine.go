@@ -1,13 +1,16 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/weights"
@@ -22,6 +25,7 @@ type Loader interface {
 // Options are the settings of an engine. The zero value opens on MLX's default device without limits.
 type Options struct {
 	Device  string // cpu, gpu; "": MLX's default
+	Threads int    // of the CPU's own kernels; 0: as many as the processors
 	Context int    // positions that a session may take; 0: no limit
 	Batch   int    // sequences that memory is planned for; 0: 1
 	// Chunk is the most tokens per forward that memory is planned for; 0: DefaultPrefillStep.
@@ -49,8 +53,9 @@ type Engine struct {
 	// What follows is touched on the worker only.
 	stream    mlx.Stream
 	device    registry.Device
-	async     bool // submit the next step before the last is read: GPUs
-	fuse      bool // run blocks that are marked compiled as one compiled function
+	workers   *native.Workers // of the CPU
+	async     bool            // submit the next step before the last is read: GPUs
+	fuse      bool            // run blocks that are marked compiled as one compiled function
 	tensors   []mlx.Array
 	constants []mlx.Array
 	kept      map[mlx.Array]bool // tensors and constants
@@ -72,6 +77,9 @@ func Open(ctx context.Context, p *plan.Plan, r *registry.Registry, loader Loader
 	}
 	if err := check(p); err != nil {
 		return nil, err
+	}
+	if o.Threads < 0 {
+		return nil, fmt.Errorf("%d threads: 0 takes as many as there are processors", o.Threads)
 	}
 	if o.Chunk <= 0 {
 		o.Chunk = DefaultPrefillStep
@@ -146,6 +154,8 @@ func (e *Engine) start() error {
 	e.device = registry.Device{Kind: "cpu"}
 	if d.IsGPU() {
 		e.device.Kind = "gpu"
+	} else if e.workers, err = native.NewWorkers(cmp.Or(e.options.Threads, runtime.GOMAXPROCS(0))); err != nil {
+		return err
 	}
 	if info, err := d.Info(); err == nil {
 		e.device.Arch = info["architecture"]
@@ -192,6 +202,9 @@ func (e *Engine) Close() {
 			_ = mlx.ClearCache()
 			if e.stream.Valid() {
 				e.stream.Free()
+			}
+			if e.workers != nil {
+				e.workers.Free()
 			}
 			return nil
 		})

@@ -67,7 +67,7 @@ func (e *Engine) newInstance(inst *plan.Instance, b bound, u use, depth int) (re
 	if class.Build == nil {
 		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
 	}
-	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: b.transposed, Device: e.device, Scope: e.scope,
+	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: b.transposed, Device: e.device, Workers: e.workers, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}}
 	for _, w := range inst.Weights {
 		c.Weights[w.Role] = e.opened(w.Weight)
@@ -110,7 +110,7 @@ func (e *Engine) activation(inst *plan.Instance, u use) (registry.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("activation %s: %w", name, err)
 	}
-	b := &registry.Build{Args: inst.Activation.Args, Inputs: inputs, Types: types, State: -1, States: states, Device: e.device,
+	b := &registry.Build{Args: inst.Activation.Args, Inputs: inputs, Types: types, State: -1, States: states, Device: e.device, Workers: e.workers,
 		Scope: e.scope, Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup}
 	run, err := e.made(name, func() (registry.Run, error) { return op.Build(b) })
 	if err != nil || len(op.Inputs) > 1 {

@@ -28,6 +28,7 @@ type Options struct {
 	Rules    []string // names of shipped rules, or files, that the plan is held to
 
 	Device       string // cpu, gpu; "": MLX's default
+	Threads      int    // of the CPU's own kernels; 0: as many as the processors
 	Context      int    // positions that a text may take; 0: no limit
 	PrefillStep  int    // prompt tokens per forward; 0: engine.DefaultPrefillStep
 	MemoryBudget int64  // bytes that weights, states and values may take; 0: no limit
@@ -78,7 +79,7 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	}
 	defer files.Close()
 	m.engine, err = engine.Open(ctx, p, reg, files, engine.Options{
-		Device: o.Device, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, OnProgress: o.OnWeights,
+		Device: o.Device, Threads: o.Threads, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, OnProgress: o.OnWeights,
 	})
 	if err != nil {
 		return nil, m.placed("cannot-open", err)

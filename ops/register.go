@@ -24,7 +24,7 @@ func Register(r *registry.Registry) error {
 		}
 	}
 	for _, family := range [][]*registry.Class{
-		{dense(), denseRows(), affine(), affineDense(), affineRows(), affineMMA()}, trellisClasses(),
+		{dense(), denseRows(), affine(), affineDense(), affineRows(), affineRowsQ8(), affineRowsQ16(), affineMMA(), affinePanels(), affinePanelsQ8(), affinePanelsQ16()}, trellisClasses(),
 		{unfusedMLP(), gateUpUnfused(), mlpGateDown(), mlpFused()}, {expertsRows(), expertsStreamed()},
 		{aneAffineSplit(), aneMLPSplit()}, kvReads(),
 	} {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
@@ -15,12 +16,14 @@ var matrixKinds = []string{"linear", "head"}
 func affineRows() *registry.Class {
 	return &registry.Class{
 		Name: "affine.rows",
-		Doc: "A weight of mode affine for a few rows: each group is summed in float32 as scale · Σ q x + zero · Σ x, the codes read once for all rows, " +
-			"the result rounded once; a bias is a sum of its own.",
+		Doc: "A weight of mode affine for a few rows: the codes are read where they are, each is scale * code + zero in float32, the sum is float32 too, and the " +
+			"result, bias included, is rounded once. Up to 4 rows share a reading of the codes.",
 		Kinds:    matrixKinds,
 		MaxRows:  16,
-		Params:   []registry.Param{withDefault("tile", "int", "rows that share one pass over the codes", intValue(4))},
-		Numerics: "sums are float32 in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-2 by its contract",
+		Params:   []registry.Param{withDefault("tile", "int", "rows that share one pass over the codes: 4, or 1 where less is said", intValue(4))},
+		Numerics: "sums are float32 in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-5 in float32, 2^-7 in bfloat16 and 2^-10 in float16 by its test",
+		Build:    buildProduct(native.RowsF32),
+		Kernels:  []string{"cpu"},
 		Accept:   acceptAffineMode,
 		AcceptArgs: func(args plan.Args) error {
 			if n := args.Int("tile"); n < 1 || n > 16 {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/port"
 )
@@ -82,6 +83,7 @@ type ClassBuild struct {
 	Activation Run               // (gate, up) -> [.., width]; nil where the port has none
 	Transposed bool              // multi_linear
 	Device     Device
+	Workers    *native.Workers // threads and kernels of the CPU; nil on other devices
 	Scope      *mlx.Scope
 	Keep       func(mlx.Array) mlx.Array
 	Memo       map[any]any // as Build's

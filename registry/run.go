@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 )
 
@@ -33,6 +34,8 @@ type Build struct {
 	// States are the indices of inputs of kind State, by input; -1 elsewhere.
 	States []int
 	Device Device
+	// Workers are threads and kernels of the CPU; nil on other devices.
+	Workers *native.Workers
 	// Scope is for constants made at load (frequencies): Keep them on it, the engine frees them with the plan.
 	Scope *mlx.Scope
 	Keep  func(mlx.Array) mlx.Array

@@ -15,7 +15,7 @@ func (o *opening) open(ctx context.Context, t terminal, quiet, idsOnly bool) (*m
 	bar := t.progress("opening", true, quiet)
 	defer bar.end()
 	return model.Open(ctx, model.Options{
-		Checkpoint: o.Checkpoint, Graph: o.Graph, Force: o.Force, Device: o.Device,
+		Checkpoint: o.Checkpoint, Graph: o.Graph, Force: o.Force, Device: o.Device, Threads: o.Threads,
 		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), IDsOnly: idsOnly, OnWeights: bar.set,
 	})
 }

@@ -38,6 +38,7 @@ type opening struct {
 	Force        bool     `help:"Take --graph even if it does not recognise the checkpoint."`
 	Variant      []string `sep:"none" placeholder:"NAME|FILE" help:"Take a variant, which says how weights are computed with; may be repeated."`
 	Exact        bool     `help:"Take no variant by default: mlx-lm's arithmetic."`
+	Threads      int      `default:"0" placeholder:"N" help:"Threads of the CPU's own kernels (as many as the processors)."`
 	Device       string   `enum:"cpu,gpu," default:"" placeholder:"cpu|gpu" help:"Where to run; MLX's default device otherwise."`
 	Context      int      `placeholder:"N" help:"Positions that prompt and answer may take together; no limit otherwise."`
 	MemoryBudget size     `placeholder:"SIZE" help:"Refuse to open what would take more memory, as 6GiB, and say what takes how much."`

@@ -20,9 +20,10 @@ var mayImport = map[string]string{
 	"graphs":  "",
 	"diag":    "",
 
-	"mlx":              "dtype",
-	"mlx/internal/gen": "",
-	"mlx/native":       "dtype mlx trellis",
+	"mlx":                "dtype",
+	"mlx/internal/gen":   "",
+	"mlx/native":         "dtype mlx mlx/native/kernels trellis",
+	"mlx/native/kernels": "",
 
 	"weights/header":            "diag dtype pattern",
 	"weights/view":              "dtype pattern weights/header",
@@ -31,15 +32,15 @@ var mayImport = map[string]string{
 	"weights/internal/testfile": "dtype weights/header",
 
 	"plan":     "diag dtype shape weights/view",
-	"registry": "diag dtype mlx plan port shape",
-	"ops":      "diag dtype mlx plan port registry shape trellis",
+	"registry": "diag dtype mlx mlx/native plan port shape",
+	"ops":      "diag dtype mlx mlx/native plan port registry shape trellis",
 
 	"compose/source": "diag",
 	"compose/syntax": "compose/source diag port",
 	"compose/expr":   "diag plan shape",
 	"compose":        "compose/... diag dtype pattern plan port registry shape trellis weights/header weights/view",
 
-	"engine": "diag dtype mlx plan registry shape weights weights/adapter weights/header weights/view",
+	"engine": "diag dtype mlx mlx/native plan registry shape weights weights/adapter weights/header weights/view",
 
 	"quantize": "compose/source diag dtype mlx mlx/native pattern text/ordered trellis weights weights/header weights/view",
 

@@ -2,8 +2,6 @@
 
 #include "arrays.h"
 
-#include "mlx/utils.h"
-
 namespace gr {
 namespace {
 

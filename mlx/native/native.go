@@ -4,7 +4,7 @@ package native
 
 /*
 #cgo pkg-config: graphrun-mlx
-#cgo CXXFLAGS: -std=c++20 -O2 -Wall -Wextra -Wno-psabi
+#cgo CXXFLAGS: -std=c++20 -O2 -Wall -Wextra
 #cgo noescape grn_affine_product
 #cgo nocallback grn_affine_product
 #include <stdlib.h>
@@ -19,13 +19,8 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 )
 
-func newWorkers(threads int, kernels string) (uintptr, error) {
-	var name *C.char
-	if kernels != "" {
-		name = C.CString(kernels)
-		defer C.free(unsafe.Pointer(name))
-	}
-	r := C.grn_workers_new(C.int(threads), name)
+func newWorkers(threads int, table uintptr) (uintptr, error) {
+	r := C.grn_workers_new(C.int(threads), C.uintptr_t(table))
 	return uintptr(r.a), failure(r.err)
 }
 

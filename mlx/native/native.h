@@ -14,8 +14,8 @@ typedef struct {
   char *err;
 } grn_one;
 
-// Threads with a table of kernels; kernels may be null: the best. Primitives hold on to it until they have run.
-grn_one grn_workers_new(int threads, const char *kernels);
+// Threads with a table of kernels (package kernels). Primitives hold on to it until they have run.
+grn_one grn_workers_new(int threads, uintptr_t kernels);
 void grn_workers_free(uintptr_t workers);
 const char *grn_workers_kernels(uintptr_t workers);
 

@@ -47,7 +47,8 @@ struct Job {
 // How many rows share a reading of the codes.
 int64_t step(int64_t left, int tile) { return left >= 4 && tile >= 4 ? 4 : 1; }
 
-void by_rows(const Job &j, int tile, const std::vector<Blocks> *blocks) {
+// q: bytes of a whole number, 0: floats.
+void by_rows(const Job &j, int tile, int q, const std::vector<Blocks> &blocks) {
   const Affine &w = j.w;
   auto &pool = j.on.pool;
   const Kernels &k = j.on.kernels;
@@ -64,8 +65,8 @@ void by_rows(const Job &j, int tile, const std::vector<Blocks> *blocks) {
       n = step(j.rows - r, tile);
       float *y = direct ? (float *)j.y.data + r * w.outputs + first : (float *)pool.scratch(kThread + 2 * thread, 0);
       const int64_t stride = direct ? w.outputs : per;
-      if (blocks)
-        k.rows_q8(w, blocks->data() + r, (int)n, first, last, y, stride);
+      if (q)
+        k.rows_q(q, w, blocks.data() + r, (int)n, first, last, y, stride);
       else
         k.rows_f32(w, j.x + r * w.inputs, w.inputs, (int)n, first, last, y, stride);
       for (int64_t i = 0; i < n; i++) {
@@ -76,23 +77,24 @@ void by_rows(const Job &j, int tile, const std::vector<Blocks> *blocks) {
   });
 }
 
-void by_panels(const Job &j, const Runs *runs) {
+void by_panels(const Job &j, int q, Runs runs) {
   const Affine &w = j.w;
   auto &pool = j.on.pool;
   const Kernels &k = j.on.kernels;
   const int64_t at_once = std::min(j.rows, kRowsAtOnce), panels = ceil_div(w.outputs, kPanel);
   for (int t = 0; t < pool.threads(); t++) {
     pool.scratch(kThread + 2 * t, sizeof(float) * kPanel * at_once);
-    pool.scratch(kThread + 2 * t + 1, runs ? k.panel_q8_room(w) : k.panel_f32_room(w));
+    pool.scratch(kThread + 2 * t + 1, q ? k.panel_q_room(q, w) : k.panel_f32_room(w));
   }
   pool.run((int)(panels * ceil_div(j.rows, at_once)), [&](int piece, int thread) {
     const int64_t first = piece % panels * kPanel, from = piece / panels * at_once, rows = std::min(at_once, j.rows - from);
     const int64_t n = std::min<int64_t>(kPanel, w.outputs - first);
     auto *y = (float *)pool.scratch(kThread + 2 * thread, 0);
     void *room = pool.scratch(kThread + 2 * thread + 1, 0);
-    if (runs) {
+    if (q) {
       const int64_t per_row = w.inputs / kRun;
-      k.panel_q8(w, {runs->codes + from * w.inputs, runs->scale + from * per_row, runs->sum + from * per_row}, rows, first, y, room);
+      const Runs at{(char *)runs.codes + from * w.inputs * q, runs.scale + from * per_row, runs.sum + from * per_row};
+      k.panel_q(q, w, at, rows, first, y, room);
     } else {
       k.panel_f32(w, j.x + from * w.inputs, w.inputs, rows, first, y, room);
     }
@@ -118,12 +120,13 @@ void product(Workers &on, const Affine &w, Form form, int tile, Span x, int64_t 
       j.bias = wide;
     }
   }
-  if (form == Form::rows_f32) return by_rows(j, tile, nullptr);
-  if (form == Form::panel_f32) return by_panels(j, nullptr);
+  if (form == Form::rows_f32) return by_rows(j, tile, 0, {});
+  if (form == Form::panel_f32) return by_panels(j, 0, {});
 
-  const bool blocks = form == Form::rows_q8;
+  const bool blocks = form == Form::rows_q8 || form == Form::rows_q16;
+  const int q = form == Form::rows_q8 || form == Form::panel_q8 ? 1 : 2;
   const int64_t n = blocks_of(w.inputs), codes = blocks ? n * kBlock : w.inputs, scales = blocks ? n * 8 : w.inputs / kRun;
-  const Runs to{(int8_t *)pool.scratch(kCodes, rows * codes), (float *)pool.scratch(kScale, sizeof(float) * rows * scales),
+  const Runs to{pool.scratch(kCodes, rows * codes * q), (float *)pool.scratch(kScale, sizeof(float) * rows * scales),
                 (float *)pool.scratch(kSum, sizeof(float) * rows * scales)};
   std::vector<char> finite(rows);
   std::vector<Blocks> list(blocks ? rows : 0);
@@ -131,16 +134,16 @@ void product(Workers &on, const Affine &w, Form form, int tile, Span x, int64_t 
   pool.run((int)ceil_div(rows, per), [&](int piece, int) {
     for (int64_t r = piece * per, last = std::min(rows, r + per); r < last; r++) {
       const float *row = j.x + r * w.inputs;
-      const Runs at{to.codes + r * codes, to.scale + r * scales, to.sum + r * scales};
+      const Runs at{(char *)to.codes + r * codes * q, to.scale + r * scales, to.sum + r * scales};
       if (blocks) list[r] = {at.codes, at.scale, at.sum};
-      finite[r] = blocks ? on.kernels.quantise_blocks(w.bits, row, w.inputs, list[r]) : on.kernels.quantise_runs(row, w.inputs, at);
+      finite[r] = blocks ? on.kernels.quantise_blocks(q, w.bits, row, w.inputs, list[r]) : on.kernels.quantise_runs(q, row, w.inputs, at);
     }
   });
   if (std::find(finite.begin(), finite.end(), 0) != finite.end()) j.finite = &finite;
   if (blocks)
-    by_rows(j, tile, &list);
+    by_rows(j, tile, q, list);
   else
-    by_panels(j, &to);
+    by_panels(j, q, to);
 }
 
 }  // namespace gr

@@ -1,7 +1,7 @@
 // Products with affine weights on an engine's threads, apart from MLX.
 
 #pragma once
-#include "kernels.h"
+#include "kernels/kernels.h"
 #include "pool.h"
 
 namespace gr {
@@ -15,9 +15,11 @@ struct Workers {
 
 enum class Form : int {
   rows_f32,  // each output's codes read in place, activations in float
-  rows_q8,   // activations in int8 by runs of 32
+  rows_q8,   // activations as whole numbers of 8 bits, by runs of 32
+  rows_q16,  // of 16 bits
   panel_f32, // codes of 16 outputs unpacked into cache, all rows multiplied there
   panel_q8,
+  panel_q16,
 };
 
 // Numbers of a type in a row: what a product takes and gives.

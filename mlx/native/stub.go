@@ -4,9 +4,9 @@ package native
 
 import "github.com/graphrun/graphrun/mlx"
 
-func newWorkers(int, string) (uintptr, error) { return 0, mlx.ErrNoMLX }
-func freeWorkers(uintptr)                     {}
-func kernelsOf(uintptr) string                { return "" }
+func newWorkers(int, uintptr) (uintptr, error) { return 0, mlx.ErrNoMLX }
+func freeWorkers(uintptr)                      {}
+func kernelsOf(uintptr) string                 { return "" }
 
 func (p *Product) call(s *mlx.Scope, _ mlx.Array) mlx.Array {
 	s.Fail(mlx.ErrNoMLX)

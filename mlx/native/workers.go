@@ -1,5 +1,12 @@
 package native
 
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native/kernels"
+)
+
 // Workers are an engine's threads and the kernels that its processor runs. One primitive at a time uses them.
 type Workers struct{ handle uintptr }
 
@@ -9,8 +16,18 @@ func NewWorkers(threads int) (*Workers, error) { return NewWorkersOf(threads, ""
 
 // NewWorkersOf takes kernels by the name of their instruction set (avx512, avxvnni, avx2, neon, plain), for tests; ""
 // takes the best that the processor runs. One that it does not run is an error.
-func NewWorkersOf(threads int, kernels string) (*Workers, error) {
-	h, err := newWorkers(threads, kernels)
+func NewWorkersOf(threads int, set string) (*Workers, error) {
+	if !mlx.Available {
+		return nil, mlx.ErrNoMLX
+	}
+	table := kernels.Best()
+	if set != "" {
+		table = kernels.Named(set)
+	}
+	if table == 0 {
+		return nil, fmt.Errorf("this processor has no kernels %s", set)
+	}
+	h, err := newWorkers(threads, table)
 	if err != nil {
 		return nil, err
 	}

@@ -16,6 +16,7 @@
 #define GR_ISA avxvnni
 #define GR_AVX2 1
 #define GR_VNNI _mm256_dpbusd_avx_epi32
+#define GR_VNNI16 _mm256_dpwssd_avx_epi32
 #include "kernels.inc"
 
 #if defined(__clang__)

@@ -24,16 +24,17 @@ struct Affine {
   int64_t groups() const { return inputs / group; }
 };
 
-// Activations are quantised in runs of 32 with a scale each, whatever the weight's group is.
+// Activations may be whole numbers of 8 or 16 bits (Q: 1 or 2 bytes), by runs of 32 with a scale each, whatever the weight's
+// group is. Then products and sums of a run are exact.
 inline constexpr int kRun = 32;
 // Runs are taken 8 at a time: 256 codes.
 inline constexpr int kBlock = 256;
 
-// A row of activations in int8. Its blocks start at multiples of 256; a row that 256 does not divide ends in a block of
-// its last 256 inputs, in which what an earlier block holds is zero (a row shorter than 256 has one block, zero behind).
-// scale and sum (scale * the sum of the codes) have 8 entries a block, in the order in which dot products come out.
+// A row of activations as whole numbers. Its blocks start at multiples of 256; a row that 256 does not divide ends in a
+// block of its last 256 inputs, in which what an earlier block holds is zero (a row shorter than 256 has one block, zero
+// behind). scale and sum (scale * the sum of the codes) have 8 entries a block, in the order in which dot products come out.
 struct Blocks {
-  int8_t *codes;
+  void *codes;
   float *scale, *sum;
 };
 
@@ -41,7 +42,7 @@ inline int64_t blocks_of(int64_t inputs) { return (inputs + kBlock - 1) / kBlock
 
 // The same without padding, in order: codes [inputs], scale and sum [inputs / 32].
 struct Runs {
-  int8_t *codes;
+  void *codes;
   float *scale, *sum;
 };
 
@@ -56,20 +57,20 @@ struct Kernels {
   void (*narrow)(Type to, const float *x, void *y, int64_t n);
 
   // Quantise one row; false where a value is not finite, or its run too large for float: the codes mean nothing then.
-  bool (*quantise_blocks)(int bits, const float *x, int64_t inputs, Blocks to);
-  bool (*quantise_runs)(const float *x, int64_t inputs, Runs to);
+  bool (*quantise_blocks)(int q, int bits, const float *x, int64_t inputs, Blocks to);
+  bool (*quantise_runs)(int q, const float *x, int64_t inputs, Runs to);
 
   // y[r * stride + n - first] = dot of row n of w with row r of x, for outputs first <= n < last; rows is 1 or 4.
   void (*rows_f32)(const Affine &w, const float *x, int64_t x_stride, int rows, int64_t first, int64_t last, float *y, int64_t stride);
   // The same on quantised rows.
-  void (*rows_q8)(const Affine &w, const Blocks *x, int rows, int64_t first, int64_t last, float *y, int64_t stride);
+  void (*rows_q)(int q, const Affine &w, const Blocks *x, int rows, int64_t first, int64_t last, float *y, int64_t stride);
 
   // One panel: y[r * 16 + n - first] for the 16 outputs from first (fewer at the matrix' end: the others are 0) and all
-  // rows. room has panel_f32_room or panel_q8_room bytes, aligned to 64.
+  // rows. room has panel_f32_room or panel_q_room bytes, aligned to 64.
   void (*panel_f32)(const Affine &w, const float *x, int64_t x_stride, int64_t rows, int64_t first, float *y, void *room);
   size_t (*panel_f32_room)(const Affine &w);
-  void (*panel_q8)(const Affine &w, Runs x, int64_t rows, int64_t first, float *y, void *room);
-  size_t (*panel_q8_room)(const Affine &w);
+  void (*panel_q)(int q, const Affine &w, Runs x, int64_t rows, int64_t first, float *y, void *room);
+  size_t (*panel_q_room)(int q, const Affine &w);
 
   // Root-mean-square norm of one row: y = x * rsqrt(mean(x^2) + eps) * weight; weight may be null (1).
   void (*rms_norm)(const float *x, const float *weight, float eps, int64_t n, float *y);
@@ -79,6 +80,14 @@ struct Kernels {
   // k and v are rows with the strides given, of one type; scores has room for n.
   void (*attend)(const float *q, Type type, const void *k, int64_t k_stride, const void *v, int64_t v_stride, int64_t n, int d, int dv,
                  float scale, float *scores, float *y);
+  // The same for up to 6 queries in a row, of which query i sees the first n + i keys: pack_keys has made k of all keys, v is
+  // rows of floats, dv a multiple of 16; scores has room for 6 (n + 21).
+  void (*attend_rows)(const float *q, int64_t q_stride, int queries, const float *k, const float *v, int64_t v_stride, int64_t n, int d, int dv,
+                      float scale, float *scores, float *y, int64_t y_stride);
+  // 16 keys side by side: to[n / 16, rounded up][d][16], zero behind the last.
+  void (*pack_keys)(Type type, const void *k, int64_t k_stride, int64_t n, int d, float *to);
+  // Rotates one row: of `half` pairs (a, b), at i and i + half or (apart) at 2i and 2i + 1, by the angles' cosines and sines.
+  void (*rotate)(const float *x, const float *cosines, const float *sines, int half, bool neighbours, float *y);
 };
 
 // The tables that were compiled; null where this processor cannot run one.
@@ -87,10 +96,5 @@ const Kernels *avx2_kernels();
 const Kernels *avxvnni_kernels();
 const Kernels *avx512_kernels();
 const Kernels *neon_kernels();
-
-// The best table that this processor runs.
-const Kernels &best_kernels();
-// A table by its name, for tests; null where this processor does not run it.
-const Kernels *kernels_named(const char *name);
 
 }  // namespace gr

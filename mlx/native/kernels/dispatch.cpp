@@ -53,13 +53,15 @@ const Choice &choice() {
 }
 
 }  // namespace
-
-const Kernels &best_kernels() { return *choice().list[0]; }
-
-const Kernels *kernels_named(const char *name) {
-  for (int i = 0; i < choice().n; i++)
-    if (std::strcmp(choice().list[i]->name, name) == 0) return choice().list[i];
-  return nullptr;
-}
-
 }  // namespace gr
+
+extern "C" {
+// What Go asks.
+uintptr_t grk_best(void) { return reinterpret_cast<uintptr_t>(gr::choice().list[0]); }
+
+uintptr_t grk_named(const char *name) {
+  for (int i = 0; i < gr::choice().n; i++)
+    if (std::strcmp(gr::choice().list[i]->name, name) == 0) return reinterpret_cast<uintptr_t>(gr::choice().list[i]);
+  return 0;
+}
+}

@@ -1,0 +1,9 @@
+//go:build !(cgo && mlx)
+
+package kernels
+
+// Best is 0: this build has no kernels.
+func Best() uintptr { return 0 }
+
+// Named is 0: this build has no kernels.
+func Named(string) uintptr { return 0 }
