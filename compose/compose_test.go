@@ -65,7 +65,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Rules: rules, Device: given.Device, Use: given.Use,
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
 		}})

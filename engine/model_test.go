@@ -30,7 +30,7 @@ func openModel(t testing.TB, path string, o engine.Options) *engine.Engine {
 	require.NoError(t, err)
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Config: ck.Config, Checkpoint: ck, Registry: reg})
+	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Config: ck.Config, Checkpoint: ck, Registry: reg, Exact: true})
 	require.NoError(t, err)
 	var said []string
 	for _, d := range r.Diagnostics.Sorted() {

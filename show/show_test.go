@@ -29,7 +29,7 @@ func graph(t *testing.T, planned bool) *dataflow.Graph {
 	t.Helper()
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	req := compose.Request{Graph: "testdata/tiny.yaml", Shipped: graphs.Files, Registry: reg}
+	req := compose.Request{Graph: "testdata/tiny.yaml", Shipped: graphs.Files, Registry: reg, Exact: true}
 	if planned {
 		req.Config, err = header.ReadConfig("testdata/config.json")
 		require.NoError(t, err)

@@ -37,7 +37,7 @@ func side(t *testing.T, graph, variant, config string) compare.Side {
 	require.NoError(t, err)
 	c, err := header.ReadConfig(file("config.json", config))
 	require.NoError(t, err)
-	req := compose.Request{Graph: file("model.yaml", graph), Shipped: graphs.Files, Config: c, Registry: reg}
+	req := compose.Request{Graph: file("model.yaml", graph), Shipped: graphs.Files, Config: c, Registry: reg, Exact: true}
 	if variant != "" {
 		req.Variants = []string{file("variant.yaml", variant)}
 	}
