@@ -49,6 +49,12 @@ bench-models: build ## exact graphs beside mlx-lm, for five models on random che
 bench-compose: ## how long composing takes as a whole process, held to its limits; needs no MLX
 	@$(GO) run ./tools/bench/compose
 
+quality: build ## KL divergence of what runs by default from the exact classes, over a text (minutes)
+	QUALITY="$$(realpath "$$(tools/checkpoint.sh)")" $(GO) test -tags mlx -count=1 -v -timeout 30m -run TestQuality ./e2e
+
+asan: setup ## the native kernels under AddressSanitizer and UBSan
+	CGO_CXXFLAGS="-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined" CGO_LDFLAGS="-fsanitize=undefined" $(GO) test -asan -tags mlx -count=1 ./mlx/native/...
+
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@tools/fuzz.sh
 

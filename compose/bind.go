@@ -268,7 +268,7 @@ func (c *composer) checkLines(lines []*boundLine) {
 			}
 			d := c.list.Errorf("bind-no-match", line.spec.Patterns[0].At, "no port matches %s%s", wordList(line.spec.Patterns), ofKinds(line.spec.Kinds))
 			helpNames(d, line.spec.Patterns[0].Text, paths, "ports")
-		case line.held && !line.won:
+		case line.held && !line.won && !line.owner.doc.Variant.Default:
 			c.list.Warnf("bind-hidden", line.spec.At, "later lines hide this one whole: no row count of any port runs what it says")
 		}
 	}

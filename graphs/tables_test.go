@@ -42,7 +42,7 @@ func TestVariantTables(t *testing.T) {
 			var b bytes.Buffer
 			for i := range doc.Examples {
 				number := string(rune('1' + i))
-				r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Model: name, Example: number})
+				r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg, Model: name, Example: number, Exact: true})
 				require.NoError(t, err)
 				require.Empty(t, r.Diagnostics.Sorted())
 				require.Contains(t, r.Plan.Variants, name)
