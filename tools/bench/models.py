@@ -28,7 +28,7 @@ def checkpoint(name, out):
     from tables import Case, Quantisation
 
     given = yaml.safe_load((HERE / "models.yaml").read_text())[name]
-    case = Case(name, f"bench-{name}", "", given["config"],
+    case = Case(name, f"bench-{name}", "", given["config"], dtype=given.get("dtype", "bfloat16"),
                 quantisation=Quantisation(**given["quantisation"]) if "quantisation" in given else None)
     folder, said = out / name, out / f"{name}.json"
     stamp = store.stamp(store.environment(), repr(case), ["checkpoint.py"])
