@@ -243,7 +243,13 @@ func (t *settingsTable) facts(tt *testing.T) (f modelFacts) {
 	f.doc = doc.Doc
 	f.entries = []string{"text"}
 	f.missing = slices.Clone(t.Missing)
-	for _, e := range doc.Entries {
+	entries := doc.Entries
+	if doc.Extends != nil && !doc.Has("entries") {
+		base := settingsTable{model: doc.Extends.Text}
+		path, data := base.document(tt)
+		entries = syntax.Parse(source.Parse(path, data, &list), &list).Entries
+	}
+	for _, e := range entries {
 		f.entries = append(f.entries, e.Name.Text)
 		if how, ok := t.Entries[e.Name.Text]; ok {
 			f.entries[len(f.entries)-1] += " (" + how + ")"
