@@ -44,7 +44,7 @@ func (c *composer) chosen(spec *syntax.ClassSpec, scope facts) (*syntax.ClassCho
 			return choice, true
 		}
 	}
-	c.list.Errorf("no-class", spec.At, "none of these classes' conditions holds")
+	c.list.Errorf("no-class", spec.At, "none of these classes' conditions holds").Helped("end the list with a class without `when`, or put the condition on the line")
 	return nil, false
 }
 

@@ -24,8 +24,9 @@ func (c *composer) choose() *syntax.Document {
 				return doc
 			}
 		}
-		c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model, variant or rules %s are shipped", c.req.Model).
-			Helped("a file of your own is named by its path")
+		names := append(append(c.lib.shippedNames("models"), c.lib.shippedNames("variants")...), c.lib.shippedNames("rules")...)
+		d := c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model, variant or rules %s are shipped; a file of your own is named by its path", c.req.Model)
+		helpNames(d, c.req.Model, names, "shipped")
 		return nil
 	}
 	if c.req.Config == nil {

@@ -31,8 +31,11 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	var config *header.Config
 	var variants, rules []string
 	var given struct {
-		Device compose.Device
-		Use    compose.Use
+		Device          compose.Device
+		Use             compose.Use
+		NoGraph         bool
+		Model, Example  string
+		Variants, Rules []string // names, or files of the case
 	}
 	var checkpoint *header.Checkpoint
 	for _, f := range files {
@@ -44,6 +47,16 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 		}
 		if f.Name == "facts.json" {
 			require.NoError(t, json.Unmarshal(f.Data, &given))
+			here := func(names []string) (out []string) {
+				for _, n := range names {
+					if strings.HasSuffix(n, ".yaml") {
+						n = filepath.Join(dir, n)
+					}
+					out = append(out, n)
+				}
+				return out
+			}
+			variants, rules = append(variants, here(given.Variants)...), append(rules, here(given.Rules)...)
 		}
 		if f.Name == "tensors.json" {
 			checkpoint = tensors(t, f.Data)
@@ -63,9 +76,12 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 		checkpoint.Quantization, err = header.ReadQuantization(config)
 		require.NoError(t, err)
 	}
+	if graph = filepath.Join(dir, graph); given.NoGraph {
+		graph = ""
+	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: filepath.Join(dir, graph), Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: graph, Model: given.Model, Example: given.Example, Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
 		}})
@@ -88,6 +104,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	if r.Plan != nil {
 		fmt.Fprintf(&b, "composed: %d calls\n", len(r.Plan.Programs[0].Calls))
+		writeInputs(&b, r.Plan)
 		if len(variants) > 0 {
 			writeRows(&b, r.Plan)
 		}
@@ -143,6 +160,27 @@ func writeRows(b *strings.Builder, p *plan.Plan) {
 	}
 	for _, s := range p.Submit {
 		fmt.Fprintf(b, "submit %d..%d %s\n", s.First, s.Last, plan.Value{Kind: plan.Map, Map: entries(s.Args)}.Text())
+	}
+}
+
+// writeInputs writes the programs of an entry that may be called with more or fewer inputs, and what is dropped of some.
+func writeInputs(b *strings.Builder, p *plan.Plan) {
+	inputs := func(g *plan.Program) string {
+		var names []string
+		for _, in := range g.Inputs {
+			names = append(names, in.Name)
+		}
+		return strings.Join(names, ", ")
+	}
+	for i := range p.Programs {
+		if g := &p.Programs[i]; len(g.Results) > 0 && inputs(g) != inputs(&p.Programs[0]) && g.Entry == p.Programs[0].Entry {
+			fmt.Fprintf(b, "given %s: %d calls\n", inputs(g), len(g.Calls))
+		}
+	}
+	for _, d := range p.Dropped {
+		if d.Some {
+			fmt.Fprintf(b, "dropped in some: %s (%s)\n", d.What, d.Why)
+		}
 	}
 }
 

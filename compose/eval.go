@@ -95,6 +95,9 @@ func literal(n *yaml.Node) (v expr.Value, isLiteral bool, bad string) {
 	case "!!int":
 		i, err := strconv.ParseInt(n.Value, 10, 64)
 		if err != nil {
+			if i, err := strconv.ParseInt(n.Value, 0, 64); err == nil {
+				return v, true, fmt.Sprintf("%s is not a decimal integer; write %d", n.Value, i)
+			}
 			return v, true, fmt.Sprintf("%s is not a decimal integer of 64 bits", n.Value)
 		}
 		return expr.Of(i), true, ""

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -82,7 +81,7 @@ func (c *composer) chooseExample(doc *syntax.Document, list []*Example) *Example
 		return nil
 	}
 	d := c.list.Errorf("no-example", doc.Name.At, "%s has no example %s", doc.Name.Text, c.req.Example)
-	helpNames(d, c.req.Example, names, fmt.Sprintf("1 to %d, or by name", len(list)))
+	helpNames(d, c.req.Example, names, "its examples, by number or name")
 	return nil
 }
 

@@ -18,7 +18,8 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 		}
 		f := c.plan.Weights[i].Facts
 		if f.Inputs != inputs || f.Outputs != outputs {
-			c.list.Errorf("port-mismatch", at, "the weight %s is used as [%d, %d] here and as [%d, %d] elsewhere", path, inputs, outputs, f.Inputs, f.Outputs)
+			c.list.Errorf("port-mismatch", at, "the weight %s is used as [%d, %d] here and as [%d, %d] elsewhere", path, inputs, outputs, f.Inputs, f.Outputs).
+				Helped("one path is one weight: declare it with the same dims everywhere; a tied head has those of its embedding")
 			return -1, false
 		}
 		return i, true

@@ -148,6 +148,18 @@ func (l *library) headers() []*syntax.Document {
 	return out
 }
 
+// shippedNames lists the shipped files of a folder, as a request names them.
+func (l *library) shippedNames(folder string) []string {
+	entries, _ := fs.ReadDir(l.shipped, folder)
+	var out []string
+	for _, e := range entries {
+		if name, is := strings.CutSuffix(e.Name(), ".yaml"); is {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 func (l *library) readShipped(name string) *syntax.Document {
 	data, err := fs.ReadFile(l.shipped, name)
 	if err != nil {

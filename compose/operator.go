@@ -248,7 +248,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 	state := -1
 	switch {
 	case call.State != nil && op.State == registry.NoState:
-		c.list.Errorf("no-state", call.State.At, "%s has no state", op.Name).In(prefix)
+		c.list.Errorf("no-state", call.State.At, "%s has no state", op.Name).In(prefix).Helped("leave out the key `state`")
 		good = false
 	case call.State != nil:
 		var decl *plan.State

@@ -40,7 +40,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	}
 	g, params, good := x.gather(call, owner, func() []registry.Input { return inputs }, func(n string) bool { return containsString(known, n) }, func() []string { return known })
 	if call.State != nil {
-		c.list.Errorf("no-state", call.State.At, "a port has no state").In(p.prefix)
+		c.list.Errorf("no-state", call.State.At, "a port has no state").In(p.prefix).Helped("leave out the key `state`")
 		good = false
 	}
 	transposed := true

@@ -52,7 +52,7 @@ func (c *composer) entries(doc *syntax.Document) bool {
 		return false
 	}
 	c.plan.Layers = all[0][0].x.layers
-	c.plan.Dropped = all[0][0].x.dropped
+	c.plan.Dropped = droppedIn(all)
 	if !c.bind() {
 		return false
 	}
@@ -68,6 +68,31 @@ func (c *composer) entries(doc *syntax.Document) bool {
 		}
 	}
 	return true
+}
+
+// droppedIn lists the nodes that are left out, of every entry: each once, those that the guards of some programs leave out
+// as such.
+func droppedIn(all [][]*expanded) []plan.Dropped {
+	type key struct{ path, what, why, at string }
+	var out []plan.Dropped
+	seen := map[key]int{}
+	for _, done := range all {
+		times := map[key]int{}
+		for _, e := range done {
+			for _, d := range e.x.dropped {
+				k := key{d.Path, d.What, d.Why, d.At.String()}
+				times[k]++
+				if _, ok := seen[k]; !ok {
+					seen[k] = len(out)
+					out = append(out, d)
+				}
+			}
+		}
+		for k, n := range times {
+			out[seen[k]].Some = out[seen[k]].Some || n < len(done)
+		}
+	}
+	return out
 }
 
 // asked are the sets of outputs that programs are made for: all, each alone, and none, for a prompt's chunks.
@@ -139,7 +164,8 @@ func (c *composer) expandAnswers(doc *syntax.Document, entry *syntax.Entry, give
 			no := append(append([]answer(nil), answers...), answer{undecided.on, false})
 			todo = append([][]answer{yes, no}, todo...)
 			if len(done)+len(todo) > maxPrograms {
-				c.list.Errorf("too-many-programs", undecided.at, "the entry %s has more than %d programs: its guards split it at %s", entry.Name.Text, maxPrograms, answersText(answers))
+				c.list.Errorf("too-many-programs", undecided.at, "the entry %s has more than %d programs: its guards split it at %s", entry.Name.Text, maxPrograms, answersText(answers)).
+					Helped("each number that B, T or S is compared with splits it: compare with fewer, or once with a range")
 				return nil, false
 			}
 			continue
@@ -272,6 +298,9 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given 
 		outs = []syntax.Output{{Name: syntax.Word{Text: "logits", At: entry.NodesAt}}}
 	}
 	for i := range outs {
+		if v := p.value(outs[i].Name.Text); outs[i].Optional && (v == nil || v.none()) {
+			continue
+		}
 		r, good := x.entryResult(p, entry, &outs[i])
 		if ok = ok && good; good {
 			e.results = append(e.results, plan.Named{Name: outs[i].Name.Text, Slot: r.operand.Index, Dtype: r.typ.Dtype, Shape: r.typ.Shape})

@@ -46,13 +46,14 @@ func (c *composer) rulesDocument(name string) *syntax.Document {
 	if strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.ContainsAny(name, `/\`) {
 		doc = c.lib.open(name)
 	} else if doc = c.lib.readShipped("rules/" + name + ".yaml"); doc == nil {
-		c.list.Errorf("unknown-rules", diag.Range{File: name}, "no rules %s are shipped; a file of your own is named by its path", name)
+		d := c.list.Errorf("unknown-rules", diag.Range{File: name}, "no rules %s are shipped; a file of your own is named by its path", name)
+		helpNames(d, name, c.lib.shippedNames("rules"), "shipped")
 	}
 	if doc == nil {
 		return nil
 	}
 	if doc.Kind != "rules" || doc.Rules == nil {
-		c.list.Errorf("not-rules", doc.Name.At, "%s is a %s, not rules", doc.File.Path, doc.Kind)
+		c.list.Errorf("not-rules", doc.Name.At, "%s is a %s, not rules", doc.File.Path, doc.Kind).Helped("name a file with `kind: rules`")
 		return nil
 	}
 	return doc

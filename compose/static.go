@@ -151,7 +151,7 @@ func (s *checker) declare(b *body, w syntax.Word, kind nameKind, typ *expr.Type)
 			Because(first.at, "the %s %s", first.kind, w.Text).Helped("give one of them another name")
 		return
 	}
-	if kind == aParam || kind == aPort {
+	if kind == aParam || kind == aPort || kind == anInput {
 		if s.c.reg.Operator(w.Text) != nil {
 			s.c.list.Errorf("name-clash", w.At, "the %s %s has the name of an operator", kind, w.Text).Helped("give it another name")
 		} else if s.c.lib.hasBlock(w.Text, b.doc) {

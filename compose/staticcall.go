@@ -1,6 +1,8 @@
 package compose
 
 import (
+	"gopkg.in/yaml.v3"
+
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/port"
@@ -148,7 +150,7 @@ func (s *checker) use(b *body, w syntax.Word) {
 
 func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
 	for _, e := range []*syntax.Expr{call.When, call.Unless} {
-		if e != nil {
+		if e != nil && !s.ownIndex(b, call.Repeat, e) {
 			s.typed(b, e, "bool", "a condition")
 		}
 	}
@@ -196,6 +198,16 @@ func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
 		}
 	}
 	s.named(inner, call, len(n.Results))
+}
+
+// ownIndex reports a condition that asks the index of the repeat that it stands on.
+func (s *checker) ownIndex(b *body, r *syntax.Repeat, e *syntax.Expr) bool {
+	if r == nil || e.Node.Kind != yaml.ScalarNode || b.find(r.Index.Text) != nil || !containsString(s.c.ex.Names(e.Node.Value), r.Index.Text) {
+		return false
+	}
+	s.c.list.Errorf("unknown-name", e.At(), "this condition is asked once, before the repeat: it cannot ask the index %s", r.Index.Text).
+		Because(r.Index.At, "the index").Helped("to leave out some indices, put the condition on a line of the repeated body: `repeat: {%s: …}, nodes: [{…, when: …}]`", r.Index.Text)
+	return true
 }
 
 func wordTexts(words []syntax.Word) []string {

@@ -3,7 +3,6 @@ package compose
 import (
 	"fmt"
 	"io/fs"
-	"path"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/expr"
@@ -165,13 +164,8 @@ func (c *composer) variantDocument(name string) *syntax.Document {
 	default:
 		doc = c.lib.readShipped("variants/" + name + ".yaml")
 		if doc == nil {
-			var shipped []string
-			files, _ := fs.ReadDir(c.req.Shipped, "variants")
-			for _, f := range files {
-				shipped = append(shipped, strings.TrimSuffix(path.Base(f.Name()), ".yaml"))
-			}
 			d := c.list.Errorf("unknown-variant", diag.Range{File: name}, "no variant %s is shipped; a file of your own is named by its path", name)
-			helpNames(d, name, shipped, "shipped")
+			helpNames(d, name, c.lib.shippedNames("variants"), "shipped")
 			return nil
 		}
 	}
@@ -179,7 +173,7 @@ func (c *composer) variantDocument(name string) *syntax.Document {
 		return nil
 	}
 	if doc.Kind != "variant" || doc.Variant == nil {
-		c.list.Errorf("not-a-variant", doc.Name.At, "%s is a %s, not a variant", doc.File.Path, doc.Kind)
+		c.list.Errorf("not-a-variant", doc.Name.At, "%s is a %s, not a variant", doc.File.Path, doc.Kind).Helped("name a file with `kind: variant`")
 		return nil
 	}
 	return doc

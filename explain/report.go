@@ -157,7 +157,11 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		r.Submit = append(r.Submit, RowSetting{Rows{s.First, s.Last}, s.Args})
 	}
 	for _, d := range p.Dropped {
-		r.Dropped = append(r.Dropped, Dropped{d.Path, d.What, d.Why, line(d.At)})
+		why := d.Why
+		if d.Some {
+			why += ", in some programs"
+		}
+		r.Dropped = append(r.Dropped, Dropped{d.Path, d.What, why, line(d.At)})
 	}
 	return r, nil
 }

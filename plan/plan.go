@@ -267,5 +267,6 @@ type Dropped struct {
 	Path string     `json:"path"`
 	What string     `json:"what"`
 	Why  string     `json:"why"`
+	Some bool       `json:"some,omitempty"` // of some programs of the entry only, as their guards say
 	At   diag.Range `json:"-"`
 }

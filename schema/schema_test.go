@@ -69,6 +69,7 @@ func TestFaultyFilesOfTheComposer(t *testing.T) {
 	}
 	beyond := map[string]string{
 		"block-unknown-parameter": "the block is the user's own",
+		"activation-none":         "whether a condition holds is told when composing",
 		"block-missing-parameter": "the block is the user's own",
 		"port-negative-dim":       "the length is an expression's",
 		"repeat-reversed":         "the bounds are right apart from their values",

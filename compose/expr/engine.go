@@ -418,7 +418,7 @@ func typeError(src string, issues *cel.Issues) *Error {
 		e.Code = "unknown-field"
 		name := strings.Split(first.Message, "'")[1]
 		e.Message = fmt.Sprintf("there is no field %s here", name)
-		e.Help = diag.DidYouMean(name, []string{"shape", "dtype", "name"})
+		e.Help = diag.DidYouMean(name, allFields())
 	}
 	return e
 }

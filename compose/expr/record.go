@@ -3,6 +3,7 @@ package expr
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
@@ -36,6 +37,20 @@ func Record(kind string, fields map[string]any) Value {
 		r.fields[name] = Of(v).Val
 	}
 	return Value{t, r}
+}
+
+// allFields lists the fields of all records, for suggestions.
+func allFields() []string {
+	var out []string
+	for _, table := range []map[string]map[string]*Type{records, planRecords} {
+		for _, fields := range table {
+			for name := range fields {
+				out = append(out, name)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // fieldsOf are the fields of a record type.

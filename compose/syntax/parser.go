@@ -142,7 +142,7 @@ func (p *parser) boolean(k Word, n *yaml.Node) bool {
 	if n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" {
 		return n.Value == "true"
 	}
-	p.list.Errorf("want-bool", p.at(orNull(n)), "%s is true or false", k.Text)
+	p.list.Errorf("want-bool", p.at(orNull(n)), "%s is true or false; this is %s", k.Text, orNull(n).Value)
 	return false
 }
 
