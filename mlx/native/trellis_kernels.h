@@ -47,7 +47,8 @@ struct Kernels {
 };
 
 const Kernels &plain();
-const Kernels &best();  // for this processor
+// Those that go with a table of gr::Kernels, by its name: vector code where that has AVX2.
+const Kernels &named(const char *name);
 
 float half_to_float(uint16_t h);
 

@@ -3,7 +3,7 @@
 // The kernels in plain C++, for every processor: a block is decoded into memory through a table of the codes, and the
 // loops over it are left to the compiler.
 
-#include <cmath>
+#include <algorithm>
 #include <cstring>
 #include <vector>
 
@@ -124,8 +124,8 @@ const Kernels kernels = {"plain", decode, reduce, scatter, reduce_tile, scatter_
 
 const Kernels &plain() { return kernels; }
 
-const Kernels &best() {
-  const Kernels *vector = avx2();
+const Kernels &named(const char *name) {
+  const Kernels *vector = std::strncmp(name, "avx", 3) == 0 ? avx2() : nullptr;
   return vector ? *vector : kernels;
 }
 

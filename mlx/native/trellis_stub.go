@@ -10,3 +10,16 @@ import (
 func chooseCodes(trellis.Geometry, []float32, []float32, []uint32, bool) (float64, error) {
 	return 0, mlx.ErrNoMLX
 }
+
+func (w *Trellis) product(s *mlx.Scope, _ TrellisForm, _ mlx.Array) mlx.Array { return none(s) }
+
+func (w *Trellis) swiglu(s *mlx.Scope, _ TrellisForm, _ *Trellis, _ bool, _ mlx.Array) mlx.Array {
+	return none(s)
+}
+
+func (w *Trellis) expand(s *mlx.Scope, _ bool) mlx.Array { return none(s) }
+
+func none(s *mlx.Scope) mlx.Array {
+	s.Fail(mlx.ErrNoMLX)
+	return mlx.Array{}
+}
