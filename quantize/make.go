@@ -148,17 +148,16 @@ func (m *maker) codes(ctx context.Context, t *task, rows []float32) ([][]byte, e
 	// A call sets up memory of some hundred KiB, so it gets several rows; and few enough that the bar moves and an
 	// interruption is heard.
 	step := max(1, min(64, (1<<15)/g.Columns))
-	sums := make([]float64, (g.Rows+step-1)/step)
+	errors := make([]float64, g.Rows)
 	group, inner := errgroup.WithContext(ctx)
 	group.SetLimit(workers)
-	for i := range sums {
-		if inner.Err() != nil {
-			break
-		}
+	for from := 0; from < g.Rows && inner.Err() == nil; from += step {
 		group.Go(func() error {
-			from, to := i*step, min(g.Rows, (i+1)*step)
-			var err error
-			sums[i], err = native.EncodeTrellis(g, rows[from*g.Columns:to*g.Columns], scales[from:to], codes[from*perRow:to*perRow])
+			to := min(g.Rows, from+step)
+			err := native.EncodeTrellis(g, rows[from*g.Columns:to*g.Columns], scales[from:to], codes[from*perRow:to*perRow], errors[from:to])
+			for r := from; r < to && err == nil; r++ {
+				err = recode(g, rows[r*g.Columns:(r+1)*g.Columns], &halves[r], scales[r], codes[r*perRow:(r+1)*perRow], &errors[r])
+			}
 			m.step(int64(to-from) * int64(g.Columns))
 			return err
 		})
@@ -169,8 +168,8 @@ func (m *maker) codes(ctx context.Context, t *task, rows []float32) ([][]byte, e
 	if err := ctx.Err(); err != nil {
 		return nil, e, err
 	}
-	for _, s := range sums {
-		e.Error += s
+	for _, x := range errors {
+		e.Error += x
 	}
 	if g.Layout == trellis.Interleaved {
 		var err error
@@ -179,6 +178,23 @@ func (m *maker) codes(ctx context.Context, t *task, rows []float32) ([][]byte, e
 		}
 	}
 	return [][]byte{littleEndian(codes), littleEndian(halves)}, e, nil
+}
+
+// recode tries larger scales for a row whose large weights are cut off, as long as its error falls.
+func recode(g trellis.Geometry, row []float32, half *uint16, scale float32, codes []uint32, least *float64) error {
+	halves, scales := trellis.Larger(row, scale)
+	other, far := make([]uint32, len(codes)), make([]float64, 1)
+	for i := range scales {
+		if err := native.EncodeTrellis(g, row, scales[i:i+1], other, far); err != nil {
+			return err
+		}
+		if far[0] >= *least {
+			return nil
+		}
+		*half, *least = halves[i], far[0]
+		copy(codes, other)
+	}
+	return nil
 }
 
 // littleEndian gives the numbers' bytes as files have them.

@@ -93,7 +93,7 @@ func TestTasks(t *testing.T) {
 	made, wrong := run(string(trellisPlan), 3)
 	require.Empty(t, wrong)
 	require.Equal(t, []string{
-		"a.mlp.down_proj trellis 3 bits block 256 axis 0 row [256 48]",
+		"a.mlp.down_proj trellis 3 bits block 256 axis 1 row [512 24]",
 		"a.mlp.gate_proj trellis 3 bits block 256 axis 1 row [256 24]",
 	}, made, "the plan's lines match what is there; a block is 256 where that divides the coded axis")
 

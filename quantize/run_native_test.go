@@ -53,13 +53,12 @@ func small(t *testing.T) string {
 func run(t *testing.T, ctx context.Context, source, target string, change func(*Options)) (*Report, error) {
 	ck, err := header.Open(source)
 	require.NoError(t, err)
-	p, err := Default(Trellis)
-	require.NoError(t, err)
+	var list diag.List
+	p := ParsePlan("p.yaml", []byte("quantize:\n- {weights: '**.mlp.*', format: trellis}\n- {weights: '**.mlp.down_proj', format: trellis, axis: 0}"), &list)
 	o := Options{Source: ck, Target: target, Plan: p, Bits: 3}
 	if change != nil {
 		change(&o)
 	}
-	var list diag.List
 	r, err := Run(ctx, o, &list)
 	require.Empty(t, findings(&list))
 	return r, err

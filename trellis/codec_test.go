@@ -142,3 +142,21 @@ func TestScale(t *testing.T) {
 	_, _, err = Scale([]float32{0, float32(math.NaN())})
 	require.EqualError(t, err, "its weight 1 is NaN")
 }
+
+func TestLarger(t *testing.T) {
+	row := make([]float32, 256)
+	for i := range row {
+		row[i] = float32(i%2*2 - 1)
+	}
+	_, scale, err := Scale(row)
+	require.NoError(t, err)
+	_, none := Larger(row, scale)
+	require.Empty(t, none)
+	row[7] = 20
+	_, scale, err = Scale(row)
+	require.NoError(t, err)
+	halves, scales := Larger(row, scale)
+	require.Len(t, halves, 5)
+	require.InDelta(t, math.Sqrt2*scale, scales[0], 1e-3)
+	require.InDelta(t, 20/Largest, scales[4], 1e-2)
+}

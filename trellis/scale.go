@@ -5,6 +5,40 @@ import (
 	"math"
 )
 
+// Largest is the largest value that every code can have, of both signs: weights beyond so many scales are cut off.
+const Largest = 448 / divisor
+
+// Larger are scales above a row's own that are worth trying, ascending, each by the square root of two, up to the one that
+// has the row's largest weight within reach; none where what is cut off is less than 0.2 % of the row's power. A row with
+// a few weights of many root mean squares, as down projections have them, is coded better so.
+func Larger(row []float32, scale float32) (halves []uint16, values []float32) {
+	var most, power, lost float64
+	for _, v := range row {
+		d := math.Abs(float64(v))
+		most, power = max(most, d), power+d*d
+		if over := d - Largest*float64(scale); over > 0 {
+			lost += over * over
+		}
+	}
+	if lost < 0.002*power {
+		return nil, nil
+	}
+	for s := float64(scale) * math.Sqrt2; ; s *= math.Sqrt2 {
+		last := s*Largest >= most
+		if last {
+			s = most / Largest
+		}
+		h := toHalf(s)
+		if h >= 0x7c00 {
+			return halves, values
+		}
+		halves, values = append(halves, h), append(values, fromHalf(h))
+		if last {
+			return halves, values
+		}
+	}
+}
+
 // Scale is the scale of a row: its root mean square over that of the values, as float16, for which the row's weights are
 // coded best. A row of zeros has scale 1. A row that is not finite, or too large for float16, is an error.
 func Scale(row []float32) (half uint16, value float32, err error) {

@@ -170,7 +170,7 @@ void block(const float *x, int T, Step step, Costs &costs, uint32_t *words, doub
 }
 
 template <int K>
-void rows_of(const float *rows, int64_t count, int64_t columns, int T, const float *scales, uint32_t *words, double *error, bool plain) {
+void rows_of(const float *rows, int64_t count, int64_t columns, int T, const float *scales, uint32_t *words, double *errors, bool plain) {
   Costs costs(T, edges(K));
   std::vector<float> x(T);
   Step step = step_of<K>(plain);
@@ -181,19 +181,18 @@ void rows_of(const float *rows, int64_t count, int64_t columns, int T, const flo
       for (int t = 0; t < T; t++) x[t] = rows[t] / scales[r];
       block<K>(x.data(), T, step, costs, words, &sum);
     }
-    *error += sum * scales[r] * scales[r];
+    errors[r] = sum * scales[r] * scales[r];
   }
 }
 
 }  // namespace
 
-int gr_trellis_encode(const float *rows, int64_t count, int64_t columns, int k, int T, const float *scales, uint32_t *words, double *error, int plain) {
-  *error = 0;
+int gr_trellis_encode(const float *rows, int64_t count, int64_t columns, int k, int T, const float *scales, uint32_t *words, double *errors, int plain) {
   try {
     switch (k) {
-      case 2: rows_of<2>(rows, count, columns, T, scales, words, error, plain); return 0;
-      case 3: rows_of<3>(rows, count, columns, T, scales, words, error, plain); return 0;
-      case 4: rows_of<4>(rows, count, columns, T, scales, words, error, plain); return 0;
+      case 2: rows_of<2>(rows, count, columns, T, scales, words, errors, plain); return 0;
+      case 3: rows_of<3>(rows, count, columns, T, scales, words, errors, plain); return 0;
+      case 4: rows_of<4>(rows, count, columns, T, scales, words, errors, plain); return 0;
     }
     return 2;
   } catch (const std::bad_alloc &) {

@@ -17,25 +17,24 @@ package native
 import "C"
 
 import (
-	"errors"
+	"fmt"
 	"unsafe"
 
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/trellis"
 )
 
-func chooseCodes(g trellis.Geometry, rows, scales []float32, codes []uint32, plain bool) (float64, error) {
-	var sum C.double
+func chooseCodes(g trellis.Geometry, rows, scales []float32, codes []uint32, errors []float64, plain bool) error {
 	leaveOut := C.int(0)
 	if plain {
 		leaveOut = 1
 	}
 	r := C.gr_trellis_encode((*C.float)(unsafe.SliceData(rows)), C.int64_t(g.Rows), C.int64_t(g.Columns), C.int(g.Bits), C.int(g.Block),
-		(*C.float)(unsafe.SliceData(scales)), (*C.uint32_t)(unsafe.SliceData(codes)), &sum, leaveOut)
+		(*C.float)(unsafe.SliceData(scales)), (*C.uint32_t)(unsafe.SliceData(codes)), (*C.double)(unsafe.SliceData(errors)), leaveOut)
 	if r != 0 {
-		return 0, errors.New("there is not enough memory to choose trellis codes")
+		return fmt.Errorf("there is not enough memory to choose trellis codes")
 	}
-	return float64(sum), nil
+	return nil
 }
 
 func (w *Trellis) c(s *mlx.Scope, form TrellisForm) C.grn_trellis {

@@ -39,8 +39,12 @@ func TestEncodeTrellis(t *testing.T) {
 		rows := gaussian(g.Rows*g.Columns, 7)
 		scales := scalesOf(t, g, rows)
 		codes := make([]uint32, g.Words())
-		sum, err := EncodeTrellis(g, rows, scales, codes)
-		require.NoError(t, err)
+		errors := make([]float64, g.Rows)
+		require.NoError(t, EncodeTrellis(g, rows, scales, codes, errors))
+		sum := 0.0
+		for _, e := range errors {
+			sum += e
+		}
 		back, err := trellis.Decode(g, codes, scales)
 		require.NoError(t, err)
 		var distortion, power float64
@@ -54,17 +58,16 @@ func TestEncodeTrellis(t *testing.T) {
 		few := g
 		few.Rows = 8
 		plain := make([]uint32, few.Words())
-		_, err = encodeTrellis(few, rows[:few.Rows*g.Columns], scales[:few.Rows], plain, true)
-		require.NoError(t, err)
+		require.NoError(t, encodeTrellis(few, rows[:few.Rows*g.Columns], scales[:few.Rows], plain, errors[:few.Rows], true))
 		require.Equal(t, plain, codes[:len(plain)])
 	}
 }
 
 func TestEncodeTrellisRefuses(t *testing.T) {
 	g := trellis.Of(3, 64, 1, trellis.Row, 1, 100)
-	_, err := EncodeTrellis(g, make([]float32, 100), make([]float32, 1), make([]uint32, 12))
+	err := EncodeTrellis(g, make([]float32, 100), make([]float32, 1), make([]uint32, 12), make([]float64, 1))
 	require.EqualError(t, err, "100 inputs are no multiple of trellis blocks of 64")
 	g.Columns = 128
-	_, err = EncodeTrellis(g, make([]float32, 100), make([]float32, 1), make([]uint32, 12))
+	err = EncodeTrellis(g, make([]float32, 100), make([]float32, 1), make([]uint32, 12), make([]float64, 1))
 	require.EqualError(t, err, "100 weights and 12 words; 1 rows of 128 have 128 and 12")
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/graphrun/graphrun/trellis"
 )
 
-func chooseCodes(trellis.Geometry, []float32, []float32, []uint32, bool) (float64, error) {
-	return 0, mlx.ErrNoMLX
+func chooseCodes(trellis.Geometry, []float32, []float32, []uint32, []float64, bool) error {
+	return mlx.ErrNoMLX
 }
 
 func (w *Trellis) product(s *mlx.Scope, _ TrellisForm, _ mlx.Array) mlx.Array { return none(s) }
