@@ -3,6 +3,10 @@
 // The kernels in plain C++, for every processor: a block is decoded into memory through a table of the codes, and the
 // loops over it are left to the compiler.
 
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC optimize("O3") // loops over a block are to be vectorised
+#endif
+
 #include <algorithm>
 #include <cstring>
 #include <vector>
