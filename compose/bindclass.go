@@ -26,7 +26,25 @@ func (c *composer) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s
 		return -1, -1, false
 	}
 	adapted, ok = c.instanceOf(line, index, other, scope, s)
-	return instance, adapted, ok
+	return instance, adapted, ok && c.carries(adapted, index, other.Name.At)
+}
+
+// carries refuses a class beside `adapted` that an adapter would pass by: sums are added to products of one weight, and this
+// class computes with several at once. Experts take no adapters.
+func (c *composer) carries(instance, index int, at diag.Range) bool {
+	in, p := c.plan.Instances[instance], &c.plan.Ports[index]
+	if p.Kind == "experts" || len(in.Weights) == 0 || len(in.Weights) == 1 && len(in.Parts) == 0 {
+		return true
+	}
+	roles := make([]string, len(in.Weights))
+	for i, w := range in.Weights {
+		roles[i] = w.Role
+	}
+	d := c.list.Errorf("adapter-ignored", at, "%s computes %s in one, which leaves no product for an adapter's sum", in.Class, strings.Join(roles, " and ")).In(p.Path)
+	if exact := c.reg.ExactClass(p.Kind, "parts"); exact != nil {
+		d.Helped("write `adapted: %s`, or leave `adapted` away: it is the exact class", exact.Name)
+	}
+	return false
 }
 
 // chosen is the first class of a list whose condition holds.

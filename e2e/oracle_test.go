@@ -40,6 +40,7 @@ type oracleCase struct {
 	Source      string   `json:"source"` // the GGUF file that a checkpoint was converted from
 	F32Products bool     `json:"f32_products"`
 	Prompts     []string `json:"prompts"`
+	Adapters    []string `json:"adapters"`
 	Sampled     bool     `json:"sampled"`
 }
 

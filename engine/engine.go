@@ -64,6 +64,8 @@ type Engine struct {
 	cleanups  []func() // what constructors made beside arrays
 	instances map[bound]registry.Run
 	sessions  map[*Session]struct{}
+	mounted   []*mounted
+	sets      map[string]*active // by the names, joined
 	closed    bool
 
 	shut sync.Once
@@ -104,7 +106,7 @@ func Open(ctx context.Context, p *plan.Plan, r *registry.Registry, loader Loader
 		return nil, err
 	}
 	e := &Engine{plan: p, registry: r, options: o, estimate: est, worker: mlx.NewWorker(),
-		memo: map[any]any{}, kept: map[mlx.Array]bool{}, sessions: map[*Session]struct{}{}}
+		memo: map[any]any{}, kept: map[mlx.Array]bool{}, sessions: map[*Session]struct{}{}, sets: map[string]*active{}}
 	if err := e.worker.Do(func() error { return e.open(ctx, loader) }); err != nil {
 		e.Close()
 		return nil, err
@@ -196,6 +198,11 @@ func (e *Engine) Close() {
 			if e.scope != nil {
 				e.scope.Free()
 			}
+			for _, m := range e.mounted {
+				m.free()
+			}
+			clear(e.sets)
+			e.mounted = nil
 			mlx.FreeAll(present(e.tensors)...)
 			mlx.FreeAll(e.constants...)
 			e.tensors, e.constants, e.instances, e.tables, e.cleanups = nil, nil, nil, nil, nil

@@ -72,10 +72,10 @@ func (g *generation) prepare(prompt []int32) error {
 			return fmt.Errorf("the session holds %d sequences; a text is generated in a session of one", s.batch)
 		}
 		given := []string{tokenInput}
-		if g.chunks, err = find(e.tables, textEntry, given, nil); err != nil {
+		if g.chunks, err = find(s.tables, textEntry, given, nil); err != nil {
 			return err
 		}
-		if g.table, err = find(e.tables, textEntry, given, []string{logitsOutput}); err != nil {
+		if g.table, err = find(s.tables, textEntry, given, []string{logitsOutput}); err != nil {
 			return err
 		}
 		if taken := s.taken[g.table.counter]; g.limit > 0 && taken+len(g.next) > g.limit {

@@ -50,7 +50,7 @@ const (
 )
 
 // lookup finds the table for the inputs and outputs, and B and T.
-func (e *Engine) lookup(in Inputs, outputs []string) (t *table, b, n int, err error) {
+func lookup(tables []*table, in Inputs, outputs []string) (t *table, b, n int, err error) {
 	entry := in.Entry
 	if entry == "" {
 		entry = textEntry
@@ -66,7 +66,7 @@ func (e *Engine) lookup(in Inputs, outputs []string) (t *table, b, n int, err er
 		return nil, 0, 0, errors.New("no tokens are given")
 	}
 	slices.Sort(given)
-	if t, err = find(e.tables, entry, given, outputs); err != nil {
+	if t, err = find(tables, entry, given, outputs); err != nil {
 		return nil, 0, 0, err
 	}
 	if len(in.Tokens) > 0 {

@@ -44,7 +44,12 @@ func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
 		return run, nil
 	}
 	inst := &e.plan.Instances[b.instance]
-	run, err := e.newInstance(inst, b, u, depth)
+	if depth > len(e.plan.Instances) {
+		return nil, at(inst.Path, inst.At, fmt.Errorf("class %s is a part of itself", inst.Class))
+	}
+	run, err := e.newInstance(inst, b.transposed, u, func(part plan.RolePart) (registry.Run, error) {
+		return e.instance(bound{part.Instance, true}, u, depth+1)
+	})
 	if err != nil {
 		var placed *OpError
 		if errors.As(err, &placed) {
@@ -56,10 +61,7 @@ func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
 	return run, nil
 }
 
-func (e *Engine) newInstance(inst *plan.Instance, b bound, u use, depth int) (registry.Run, error) {
-	if depth > len(e.plan.Instances) {
-		return nil, fmt.Errorf("class %s is a part of itself", inst.Class)
-	}
+func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, part func(plan.RolePart) (registry.Run, error)) (registry.Run, error) {
 	class := e.registry.Class(inst.Class)
 	if class == nil {
 		return nil, fmt.Errorf("this engine has no class %s", inst.Class)
@@ -67,17 +69,17 @@ func (e *Engine) newInstance(inst *plan.Instance, b bound, u use, depth int) (re
 	if class.Build == nil {
 		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
 	}
-	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: b.transposed, Device: e.device, Workers: e.workers, Scope: e.scope,
+	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: transposed, Device: e.device, Workers: e.workers, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}}
 	for _, w := range inst.Weights {
 		c.Weights[w.Role] = e.opened(w.Weight)
 	}
-	for _, part := range inst.Parts {
-		run, err := e.instance(bound{part.Instance, true}, u, depth+1)
+	for _, p := range inst.Parts {
+		run, err := part(p)
 		if err != nil {
 			return nil, err
 		}
-		c.Parts[part.Role] = run
+		c.Parts[p.Role] = run
 	}
 	if inst.Activation != nil {
 		run, err := e.activation(inst, u)

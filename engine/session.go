@@ -29,8 +29,11 @@ type Session struct {
 	batch   int   // sequences; 0: none yet
 	taken   []int // positions of each sequence, by the tables' counters
 	broken  error
-	freed   bool
-	tap     func(c *plan.Call, results []mlx.Array) error // of Trace; nil otherwise
+	// adapters are the active ones, in order, and tables the programs that run under them.
+	adapters []string
+	tables   []*table
+	freed    bool
+	tap      func(c *plan.Call, results []mlx.Array) error // of Trace; nil otherwise
 
 	// pending are tokens that Generate gave out but no forward has taken yet: they go before the next prompt.
 	pending []int32
@@ -55,6 +58,7 @@ func (e *Engine) NewSession() (*Session, error) {
 			s.states = append(s.states, v)
 		}
 		s.forward.States = s.states
+		s.tables = e.tables
 		s.taken = make([]int, len(e.entries))
 		e.sessions[s] = struct{}{}
 		return nil
@@ -70,7 +74,7 @@ func (e *Engine) NewSession() (*Session, error) {
 func (s *Session) Positions() int {
 	n := 0
 	_ = s.engine.do(func() error {
-		for _, t := range s.engine.tables {
+		for _, t := range s.tables {
 			if t.name == textEntry {
 				n = s.taken[t.counter]
 			}
@@ -198,7 +202,7 @@ func (s *Session) Forward(ctx context.Context, in Inputs, outputs ...string) (ma
 }
 
 func (s *Session) forwardNow(in Inputs, outputs []string) (map[string]Tensor, error) {
-	t, b, n, err := s.engine.lookup(in, outputs)
+	t, b, n, err := lookup(s.tables, in, outputs)
 	if err != nil {
 		return nil, err
 	}

@@ -73,6 +73,13 @@ func (m *Model) Generate(ctx context.Context, prompt []int32, s Settings, emit f
 		return Result{}, err
 	}
 	defer session.Close()
+	adapters := s.Adapters
+	if adapters == nil {
+		adapters = m.engine.Adapters()
+	}
+	if err := session.Adapt(adapters...); err != nil {
+		return Result{}, m.placed("cannot-run", err)
+	}
 	stats, err := session.Generate(ctx, prompt, o, a.token)
 	if err == nil {
 		err = a.end()

@@ -33,6 +33,9 @@ type Options struct {
 	PrefillStep  int    // prompt tokens per forward; 0: engine.DefaultPrefillStep
 	MemoryBudget int64  // bytes that weights, states and values may take; 0: no limit
 
+	// Adapters are mounted in this order and active in every text that says nothing else (Settings.Adapters).
+	Adapters []Adapter
+
 	// IDsOnly leaves the tokenizer unread: Generate gives ids without a text and ends at no token of the model's own.
 	IDsOnly bool
 
@@ -84,6 +87,10 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	if err != nil {
 		return nil, m.placed("cannot-open", err)
 	}
+	if err := m.mount(ctx, o.Adapters); err != nil {
+		m.Close()
+		return nil, err
+	}
 	return m, nil
 }
 
@@ -109,7 +116,7 @@ func Headers(path string) (*header.Checkpoint, error) {
 
 func (m *Model) compose(ctx context.Context, o Options) (*plan.Plan, *registry.Registry, error) {
 	f := Facts{Force: o.Force, Variants: o.Variants, Rules: o.Rules, Exact: o.Exact, Device: o.Device,
-		Use: compose.Use{Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget}}
+		Use: compose.Use{Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, Adapters: len(o.Adapters) > 0}}
 	r, err := f.request()
 	if err != nil {
 		return nil, nil, err

@@ -12,6 +12,10 @@ import (
 type Settings struct {
 	engine.GenOptions // its StopIDs are taken beside the model's own
 
+	// Adapters are the names of those that are active, in the order in which their sums are added; nil: all that were mounted,
+	// empty: none.
+	Adapters []string
+
 	Stop        []string // texts that end the answer and are no part of it
 	IgnoreStops bool     // go on after the model's end-of-text tokens, for measuring
 	KeepSpecial bool     // give the text of special tokens too

@@ -12,11 +12,19 @@ import (
 
 // open opens the checkpoint, with a bar where that takes a while.
 func (o *opening) open(ctx context.Context, t terminal, quiet, idsOnly bool) (*model.Model, error) {
+	var adapters []model.Adapter
+	for _, text := range o.Adapter {
+		a, err := model.ParseAdapter(text)
+		if err != nil {
+			return nil, err
+		}
+		adapters = append(adapters, a)
+	}
 	bar := t.progress("opening", true, quiet)
 	defer bar.end()
 	return model.Open(ctx, model.Options{
 		Checkpoint: o.Checkpoint, Graph: o.Graph, Force: o.Force, Device: o.Device, Threads: o.Threads,
-		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), IDsOnly: idsOnly, OnWeights: bar.set,
+		Variants: o.Variant, Exact: o.Exact, Context: o.Context, PrefillStep: o.PrefillStep, MemoryBudget: int64(o.MemoryBudget), Adapters: adapters, IDsOnly: idsOnly, OnWeights: bar.set,
 	})
 }
 

@@ -39,6 +39,7 @@ type opening struct {
 	Variant      []string `sep:"none" placeholder:"NAME|FILE" help:"Take a variant, which says how weights are computed with; may be repeated."`
 	Exact        bool     `help:"Take no variant by default: mlx-lm's arithmetic."`
 	Threads      int      `default:"0" placeholder:"N" help:"Threads of the CPU's own kernels (as many as the processors)."`
+	Adapter      []string `sep:"none" placeholder:"DIR[=STRENGTH]" help:"Mount a LoRA adapter, mlx-lm's or PEFT's; =0.5 takes half of it; may be repeated: their sums are added in this order."`
 	Device       string   `enum:"cpu,gpu," default:"" placeholder:"cpu|gpu" help:"Where to run; MLX's default device otherwise."`
 	Context      int      `placeholder:"N" help:"Positions that prompt and answer may take together; no limit otherwise."`
 	MemoryBudget size     `placeholder:"SIZE" help:"Refuse to open what would take more memory, as 6GiB, and say what takes how much."`

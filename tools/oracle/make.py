@@ -5,7 +5,7 @@ usage: make.py --out DIR [--checkpoint GGUF] [--models "PATTERN …"] [--force]
 
 A case whose stamp in the manifest (its description, the scripts that make it, versions, processor, BLAS) is still the
 same is left alone; one whose stamp is another is removed. README.md describes the files and keys. `ops`, `sampling`,
-`smollm2` and the drafts are cases like the models: a pattern may name them.
+`smollm2`, the drafts and the adapters are cases like the models: a pattern may name them.
 """
 
 import argparse
@@ -23,7 +23,8 @@ import store
 from tables import CASES, ROOT, select
 
 DRAFTS = ["glm_moe_dsa-draft-f32", "qwen3_5-draft-bf16"]
-EXTRA = ["ops", "sampling", "smollm2", *DRAFTS]
+ADAPTERS = ["llama-bf16-adapters", "llama-q4-adapters"]
+EXTRA = ["ops", "sampling", "smollm2", *DRAFTS, *ADAPTERS]
 # The scripts whose change makes a case again, by kind.
 SOURCES = {
     "model": ["checkpoint.py", "layouts.py", "expect.py"],
@@ -31,6 +32,7 @@ SOURCES = {
     "sampling": ["sampling.py", "checkpoint.py"],
     "smollm2": ["smollm2.py", "convert_gguf.py", "expect.py"],
     "draft": ["drafts.py", "checkpoint.py", "expect.py"],
+    "adapters": ["adapters.py", "checkpoint.py", "expect.py", "layouts.py"],
 }
 
 
@@ -38,7 +40,8 @@ def stamp(name, env):
     if name in CASES:
         case = CASES[name]
         return store.stamp(env, repr(case), SOURCES["model"] + ([ROOT / case.page] if case.page else []))
-    return store.stamp(env, name, SOURCES["draft" if name in DRAFTS else name])
+    kind = "draft" if name in DRAFTS else "adapters" if name in ADAPTERS else name
+    return store.stamp(env, name, SOURCES[kind])
 
 
 def make_model(name, out):
@@ -103,6 +106,10 @@ def make_entry(name, out, gguf):
         import drafts
 
         return drafts.make(out, name)
+    if name in ADAPTERS:
+        import adapters
+
+        return adapters.make(out, name)
     import smollm2
 
     return smollm2.make(out, gguf)
