@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/graphrun/graphrun/quantize"
 	"github.com/graphrun/graphrun/weights"
 	"github.com/graphrun/graphrun/weights/adapter"
 )
@@ -54,19 +55,49 @@ func (m *Model) mount(ctx context.Context, list []Adapter) error {
 		if err != nil {
 			return err
 		}
-		strength := 1.0
-		if a.Strength != nil {
-			strength = *a.Strength
-		}
 		files, err := weights.OpenFiles(read.Checkpoint)
 		if err != nil {
 			return err
 		}
-		err = m.engine.Mount(ctx, a.name(), read, files, strength)
+		err = m.engine.Mount(ctx, a.name(), read, files, a.strength())
 		_ = files.Close()
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// Fuse writes a checkpoint with adapters added to its weights: quantize.Fuse, with the plan of the model that recognises the
+// checkpoint (or of a graph file) to say which weights the adapters' modules are. Of o it takes what says where and how.
+func Fuse(ctx context.Context, checkpoint, graph string, list []Adapter, dense bool, o quantize.Options) (*quantize.Report, error) {
+	ck, err := OpenHeaders(checkpoint)
+	if err != nil {
+		return nil, err
+	}
+	m := &Model{ck: ck}
+	p, _, err := m.compose(ctx, Options{Graph: graph, Exact: true, Device: "cpu"})
+	if err != nil {
+		return nil, err
+	}
+	var merges []quantize.Merge
+	for _, a := range list {
+		read, err := adapter.Read(a.Path, p)
+		if err != nil {
+			return nil, err
+		}
+		merges = append(merges, quantize.Merge{Adapter: read, Strength: a.strength()})
+	}
+	o.Source = ck
+	if o.Files, err = TokenizerFiles(ck); err != nil {
+		return nil, err
+	}
+	return quantize.Fuse(ctx, o, p, merges, dense)
+}
+
+func (a Adapter) strength() float64 {
+	if a.Strength == nil {
+		return 1
+	}
+	return *a.Strength
 }

@@ -15,8 +15,10 @@ import (
 // task is a weight that is made anew, or a tensor that is kept.
 type task struct {
 	path     string
-	format   string           // Trellis, Affine or Keep
-	from     *view.Recipe     // of Trellis, S in float32; of Affine, the weight in its own dtype; of Keep, the tensor
+	format   string           // Trellis, Affine, Fused or Keep
+	from     *view.Recipe     // of Trellis, S in float32; of Affine and Fused, the weight in its own dtype; of Keep, the tensor
+	merges   []merge          // of Fused
+	opened   bool             // of Fused: it was quantised and is dense from now on
 	geometry trellis.Geometry // of Trellis
 	quant    header.Quant     // of what is made
 	weights  int64            // how many are made anew
@@ -79,6 +81,18 @@ func (c *chooser) tasks() []*task {
 			}
 		}
 	}
+	out = append(out, c.kept(taken)...)
+	for i, m := range c.matched {
+		if !m && !c.plan.Lines[i].Fits {
+			c.list.Errorf("bind-no-match", c.plan.Lines[i].At, "no weight of the checkpoint matches %s", patternText(&c.plan.Lines[i]))
+		}
+	}
+	return out
+}
+
+// kept are the tensors that no task makes anew.
+func (c *chooser) kept(taken map[string]bool) []*task {
+	var out []*task
 	for i := range c.ck.Tensors {
 		if t := &c.ck.Tensors[i]; !taken[t.Name] {
 			element := t.Stored
@@ -86,11 +100,6 @@ func (c *chooser) tasks() []*task {
 				element = header.ElementName(t.Dtype)
 			}
 			out = append(out, &task{path: t.Name, format: Keep, from: view.FromTensor(t), outputs: []*output{{name: t.Name, element: element, shape: t.Shape, bytes: t.Bytes()}}})
-		}
-	}
-	for i, m := range c.matched {
-		if !m && !c.plan.Lines[i].Fits {
-			c.list.Errorf("bind-no-match", c.plan.Lines[i].At, "no weight of the checkpoint matches %s", patternText(&c.plan.Lines[i]))
 		}
 	}
 	return out

@@ -80,6 +80,9 @@ func (m *maker) make(ctx context.Context, t *task) ([][]byte, entry, error) {
 			return nil, entry{}, err
 		}
 		return m.codes(ctx, t, rows)
+	case Fused:
+		parts, err := m.fuse(ctx, t)
+		return parts, entry{}, err
 	case Affine:
 		recipes := make([]*view.Recipe, len(t.outputs))
 		for i, o := range t.outputs {

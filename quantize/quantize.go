@@ -78,6 +78,12 @@ func Run(ctx context.Context, o Options, list *diag.List) (*Report, error) {
 	if list.HasErrors() {
 		return nil, nil
 	}
+	return o.run(ctx, tasks)
+}
+
+// run carries tasks out.
+func (o *Options) run(ctx context.Context, tasks []*task) (*Report, error) {
+	ck := o.Source
 	if o.ShardBytes <= 0 {
 		o.ShardBytes = defaultShard
 	}
@@ -103,7 +109,7 @@ func Run(ctx context.Context, o Options, list *diag.List) (*Report, error) {
 		return nil, err
 	}
 	defer w.close()
-	r, err := makeAll(ctx, o, from, w, tasks)
+	r, err := makeAll(ctx, *o, from, w, tasks)
 	if err != nil {
 		return nil, err
 	}
@@ -163,6 +169,7 @@ func manifestOf(ck *header.Checkpoint, tasks []*task, shards []shard) ([]byte, e
 		Quant   header.Quant `json:"quant"`
 		Layout  string       `json:"layout,omitempty"`
 		Offsets []int64      `json:"offsets"`
+		Merges  []string     `json:"merges,omitempty"` // factors' files, places and scales
 	}
 	var m struct {
 		Sources []file   `json:"sources"`
@@ -180,6 +187,13 @@ func manifestOf(ck *header.Checkpoint, tasks []*task, shards []shard) ([]byte, e
 		}
 		m.Sources = append(m.Sources, file{abs, info.Size(), info.ModTime().UnixNano()})
 	}
+	for _, path := range mergeFiles(tasks) {
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		m.Sources = append(m.Sources, file{path, info.Size(), info.ModTime().UnixNano()})
+	}
 	for _, s := range shards {
 		m.Shards = append(m.Shards, fmt.Sprintf("%s %d", s.name, s.size))
 	}
@@ -187,6 +201,9 @@ func manifestOf(ck *header.Checkpoint, tasks []*task, shards []shard) ([]byte, e
 		l := line{Path: t.path, Format: t.format, Quant: t.quant, Layout: t.geometry.Layout}
 		for _, o := range t.outputs {
 			l.Offsets = append(l.Offsets, o.offset)
+		}
+		for _, x := range t.merges {
+			l.Merges = append(l.Merges, x.text())
 		}
 		m.Tasks = append(m.Tasks, l)
 	}

@@ -36,8 +36,10 @@ func settings(ck *header.Checkpoint, tasks []*task, shards []shard, given map[st
 	}
 	maps.Copy(out, given)
 	config := maps.Clone(ck.Config.Values)
-	table := quantTable(&ck.Quantization, tasks)
-	config["quantization"], config["quantization_config"] = table, table
+	if ck.Quantization.Default != nil || len(ck.Quantization.ByPath) > 0 || slices.ContainsFunc(tasks, func(t *task) bool { return t.format != Keep && t.format != Fused }) {
+		table := quantTable(&ck.Quantization, tasks)
+		config["quantization"], config["quantization_config"] = table, table
+	}
 	if text, ok := config["text_config"].(map[string]any); ok && text["quantization_config"] != nil {
 		text = maps.Clone(text)
 		delete(text, "quantization_config")
@@ -93,7 +95,9 @@ func quantTable(q *header.Quantization, tasks []*task) *ordered.Object {
 	}
 	for _, t := range tasks {
 		switch {
-		case t.format == Keep:
+		case t.opened:
+			entries[t.path] = false
+		case t.format == Keep || t.format == Fused:
 		case t.quant == *common:
 			delete(entries, t.path)
 		default:

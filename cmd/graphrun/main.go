@@ -42,6 +42,7 @@ type commands struct {
 	Ops      opsCmd      `cmd:"" help:"List the operators."`
 	Classes  classesCmd  `cmd:"" help:"List the classes."`
 	Doc      docCmd      `cmd:"" help:"Explain an operator, a class, a state, a kind of port, a block or a model."`
+	Fuse     fuseCmd     `cmd:"" help:"Write a checkpoint with LoRA adapters added to its weights."`
 	Quantize quantizeCmd `cmd:"" help:"Write a checkpoint with its weights in another storage: trellis codes or affine."`
 	Bench    benchCmd    `cmd:"" help:"Measure tokens per second."`
 	Doctor   doctorCmd   `cmd:"" help:"Show what this build is linked with and runs on, and what is wrong with it."`

@@ -42,7 +42,7 @@ var mayImport = map[string]string{
 
 	"engine": "diag dtype mlx mlx/native plan registry shape weights weights/adapter weights/header weights/view",
 
-	"quantize": "compose/source diag dtype mlx mlx/native pattern text/ordered trellis weights weights/header weights/view",
+	"quantize": "compose/source diag dtype mlx mlx/native pattern plan text/ordered trellis weights weights/adapter weights/header weights/view",
 
 	// What reads graph files and plans for people and editors: no MLX, and the engine is not known.
 	"draft":   readers,

@@ -79,7 +79,7 @@ func namesOf(p *plan.Plan) *names {
 			continue
 		}
 		recipe := p.Tensors[w.Tensor].Recipe
-		whole := stored(recipe)
+		whole := Stored(recipe)
 		recipe.Sources(func(s *header.Tensor) {
 			module := moduleOf(s.Name)
 			if _, known := n.exact[module]; known {
@@ -112,8 +112,8 @@ func moduleOf(name string) string {
 	return name
 }
 
-// stored is the tensor that a weight is, rows and columns in their places; nil where it is made otherwise.
-func stored(r *view.Recipe) *header.Tensor {
+// Stored is the tensor that a weight is, rows and columns in their places; nil where it is made otherwise.
+func Stored(r *view.Recipe) *header.Tensor {
 	for {
 		switch r.Op {
 		case view.OpSource:
