@@ -45,7 +45,7 @@ func (c *composer) bind() bool {
 		good = c.fill(i, segments[i]) && good
 	}
 	c.checkLines(lines)
-	return c.bindStates() && c.submitPolicy() && good && !c.list.HasErrors()
+	return c.bindStates() && c.submitPolicy() && c.nativeOperators() && good && !c.list.HasErrors()
 }
 
 func (c *composer) boundLines() ([]*boundLine, bool) {

@@ -8,6 +8,33 @@ import (
 	"github.com/graphrun/graphrun/plan"
 )
 
+// nativeOperators are those that some variant in force leaves to the device's own kernels.
+func (c *composer) nativeOperators() bool {
+	good := true
+	for _, v := range c.variants {
+		for _, w := range v.doc.Variant.Native {
+			op := c.reg.Operator(w.Text)
+			if op == nil || op.Native == nil {
+				var names []string
+				for _, o := range c.reg.Operators() {
+					if o.Native != nil {
+						names = append(names, o.Name)
+					}
+				}
+				d := c.list.Errorf("not-native", w.At, "there are no kernels of its own for an operator %s", w.Text)
+				helpNames(d, w.Text, names, "operators with kernels")
+				good = false
+				continue
+			}
+			if !containsString(c.plan.Native, w.Text) {
+				c.plan.Native = append(c.plan.Native, w.Text)
+			}
+		}
+	}
+	sort.Strings(c.plan.Native)
+	return good
+}
+
 // submitPolicy takes submit and verify_cost whole from the last variant that has them.
 func (c *composer) submitPolicy() bool {
 	good := true

@@ -151,7 +151,17 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 		}
 		b.Inputs = append(b.Inputs, arg)
 	}
-	return e.made(src.Operator, func() (registry.Run, error) { return op.Build(b) })
+	return e.made(src.Operator, func() (registry.Run, error) { return e.construct(op, b) })
+}
+
+// construct makes an operator's function: of the CPU's own kernels where the plan says so and they serve the call.
+func (e *Engine) construct(op *registry.Operator, b *registry.Build) (registry.Run, error) {
+	if op.Native != nil && e.workers != nil && slices.Contains(e.plan.Native, op.Name) {
+		if run, err := op.Native(b); run != nil || err != nil {
+			return run, err
+		}
+	}
+	return op.Build(b)
 }
 
 // tableFor is the table that a program belongs to.

@@ -114,7 +114,7 @@ func (e *Engine) activation(inst *plan.Instance, u use) (registry.Run, error) {
 	}
 	b := &registry.Build{Args: inst.Activation.Args, Inputs: inputs, Types: types, State: -1, States: states, Device: e.device, Workers: e.workers,
 		Scope: e.scope, Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup}
-	run, err := e.made(name, func() (registry.Run, error) { return op.Build(b) })
+	run, err := e.made(name, func() (registry.Run, error) { return e.construct(op, b) })
 	if err != nil || len(op.Inputs) > 1 {
 		return run, err
 	}

@@ -24,9 +24,9 @@ type numbers func(v float64, i int) mlx.Array
 // no bit there and costs a run of the C++ compiler.
 func activations() []*registry.Operator {
 	return []*registry.Operator{
-		activation("swiglu", "silu(gate) * up (mlx-lm swiglu; Shazeer 2020)", true, nil, func(plan.Args, numbers) calls {
+		withNative(activation("swiglu", "silu(gate) * up (mlx-lm swiglu; Shazeer 2020)", true, nil, func(plan.Args, numbers) calls {
 			return func(s *mlx.Scope, in []mlx.Array) mlx.Array { return s.Multiply(silu(s, in[0]), in[1]) }
-		}),
+		}), nativeSwiGLU, "in float32, rounded once: max |Δ| / max |ref| below 1e-6 in float32"),
 		activation("swiglu_oai", "(up + 1) * gate * sigmoid(alpha * gate), the gate held below limit and up within it (GPT-OSS)", true,
 			[]registry.Param{withDefault("alpha", "float", "slope of the gate's sigmoid", floatValue(1.702)),
 				withDefault("limit", "float", "bound of gate and up", floatValue(7))}, swigluOAI),
@@ -49,6 +49,11 @@ func activations() []*registry.Operator {
 			}),
 		geluTopk(),
 	}
+}
+
+func withNative(o *registry.Operator, native func(*registry.Build) (registry.Run, error), numerics string) *registry.Operator {
+	o.Native, o.NativeNumerics = native, numerics
+	return o
 }
 
 // activation makes an operator of a formula on x, or on gate and up.

@@ -20,6 +20,7 @@ type Plan struct {
 	States    []State    `json:"states"`
 	Programs  []Program  `json:"programs"`
 	Variants  []string   `json:"variants,omitempty"`
+	Native    []string   `json:"native,omitempty"` // operators that the CPU's own kernels compute where they serve the call
 	Submit    []Submit   `json:"submit,omitempty"`
 	Verify    []Cost     `json:"verify_cost,omitempty"`
 	Layers    int        `json:"layers"` // indices of the outermost repeat of the text entry

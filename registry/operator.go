@@ -23,6 +23,10 @@ type Operator struct {
 
 	// Infer gives the types of the results, or says what is wrong: an *ArgError names the input or parameter.
 	Infer func(c *Infer) ([]plan.Type, error)
+	// Native makes a function of the CPU's own kernels, where a variant takes them for the operator; nil where they do not
+	// serve the call, which Build then does. NativeNumerics is the bound.
+	Native         func(b *Build) (Run, error)
+	NativeNumerics string
 	// Build makes the function that runs. It is called once per call of a plan, never in a forward.
 	Build func(b *Build) (Run, error)
 }

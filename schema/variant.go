@@ -17,6 +17,7 @@ func (b *builder) variant() *Schema {
 		key("set", list("Parameters with a default, given to every block at a path that has them. Without `at` the model's own.", b.setLine())),
 		key("bind", list("Which class computes with which port's weights, at which row counts. Later lines win; what no line says is exact.", b.bindLine())),
 		key("states", list("How states are read and rolled back.", b.stateLine())),
+		key("native", textOrList("Operators that the CPU's own kernels compute, where they serve the call: bounded, not exact.")),
 		key("submit", submit()),
 		key("verify_cost", named("The cost of verifying n tokens, of one step, for choosing the depth of a draft.", `^[0-9]+$`, typed("float"))),
 		key("examples", ref("examples")),

@@ -17,7 +17,7 @@ var fileKeys = map[string][]string{
 		"ports", "weights", "state", "nodes", "out", "entries", "examples"},
 	"block": {"graphrun", "kind", "name", "doc", "imports", "compiled", "params", "let", "in", "ports", "weights", "state", "nodes", "out"},
 	"variant": {"graphrun", "kind", "name", "doc", "imports", "of", "default", "requires", "entries", "let", "classes", "set", "bind", "states",
-		"submit", "verify_cost", "examples"},
+		"native", "submit", "verify_cost", "examples"},
 	"rules": {"graphrun", "kind", "name", "doc", "imports", "let", "rules", "examples"},
 }
 

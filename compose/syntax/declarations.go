@@ -15,7 +15,7 @@ var (
 		"model": join(headerKeys, bodyKeys, []string{"params", "recognises", "extends", "view", "in", "out", "entries", "examples"}),
 		"block": join(headerKeys, bodyKeys, []string{"params", "in", "out", "compiled"}),
 		"variant": join(headerKeys, []string{"of", "requires", "default", "entries", "let", "classes", "set", "bind", "states", "submit",
-			"verify_cost", "examples"}),
+			"native", "verify_cost", "examples"}),
 		"rules": join(headerKeys, []string{"let", "rules", "examples"}),
 	}
 	entryKeys = join(bodyKeys, []string{"of", "requires", "in", "out"})

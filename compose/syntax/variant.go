@@ -21,6 +21,7 @@ type Variant struct {
 	Set      []SetLine
 	Bind     []BindLine
 	States   []StateLine
+	Native   []Word // operators that the device's own kernels compute
 	Submit   []SubmitRow
 	Verify   []VerifyCost
 }
@@ -128,6 +129,8 @@ func (p *parser) variantKey(v *Variant, kv pair) {
 		for _, item := range p.items(n, "states") {
 			v.States = append(v.States, p.stateLine(item))
 		}
+	case "native":
+		v.Native = p.words(k, n)
 	case "submit":
 		p.submit(v, n)
 	case "verify_cost":

@@ -14,6 +14,11 @@ typedef struct {
   char *err;
 } grn_one;
 
+typedef struct {
+  uintptr_t a[3];
+  char *err;
+} grn_three;
+
 // Threads with a table of kernels (package kernels). Primitives hold on to it until they have run.
 grn_one grn_workers_new(int threads, uintptr_t kernels);
 void grn_workers_free(uintptr_t workers);
@@ -27,6 +32,12 @@ typedef struct {
 
 // x [.., inputs] w^T + bias -> [.., outputs].
 grn_one grn_affine_product(const grn_affine *w, uintptr_t x);
+
+// See layer.go. weight may be 0; rates are copied; in: q, k, v, keys, values.
+grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);
+grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_t up);
+grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset);
+grn_three grn_attend(uintptr_t workers, uintptr_t stream, const uintptr_t *in, float scale, int offset);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,38 @@
+package native
+
+import "github.com/graphrun/graphrun/mlx"
+
+// RMSNorm is x * rsqrt(mean(x^2) + eps) * weight over the last axis in float32, rounded once; weight may be absent.
+func (w *Workers) RMSNorm(s *mlx.Scope, x, weight mlx.Array, eps float32) mlx.Array {
+	if s.Err() != nil {
+		return mlx.Array{}
+	}
+	return w.rmsNorm(s, x, weight, eps)
+}
+
+// SwiGLU is silu(gate) * up in float32, rounded once.
+func (w *Workers) SwiGLU(s *mlx.Scope, gate, up mlx.Array) mlx.Array {
+	if s.Err() != nil {
+		return mlx.Array{}
+	}
+	return w.swiglu(s, gate, up)
+}
+
+// Rope rotates the first 2 len(rates) entries of x [B, heads, T, D]: those of row t by the angles (offset + t) * rates, in
+// pairs (i, i + len(rates)) or neighbours. In float32, rounded once.
+func (w *Workers) Rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset int) mlx.Array {
+	if s.Err() != nil || len(rates) == 0 {
+		return mlx.Array{}
+	}
+	return w.rope(s, x, rates, neighbours, offset)
+}
+
+// Attend appends k and v [B, kv_heads, T, D] at position offset of the buffers keys and values [B, kv_heads, room, D], in
+// place where nobody else holds them, and gives the causal attention of q [B, heads, T, D] over what they hold, and the
+// buffers. Scores, softmax and sums are float32.
+func (w *Workers) Attend(s *mlx.Scope, q, k, v, keys, values mlx.Array, scale float32, offset int) (y, newKeys, newValues mlx.Array) {
+	if s.Err() != nil {
+		return
+	}
+	return w.attend(s, [5]mlx.Array{q, k, v, keys, values}, scale, offset)
+}

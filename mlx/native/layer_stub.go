@@ -1,0 +1,25 @@
+//go:build !(cgo && mlx)
+
+package native
+
+import "github.com/graphrun/graphrun/mlx"
+
+func (w *Workers) rmsNorm(s *mlx.Scope, _, _ mlx.Array, _ float32) mlx.Array {
+	s.Fail(mlx.ErrNoMLX)
+	return mlx.Array{}
+}
+
+func (w *Workers) swiglu(s *mlx.Scope, _, _ mlx.Array) mlx.Array {
+	s.Fail(mlx.ErrNoMLX)
+	return mlx.Array{}
+}
+
+func (w *Workers) rope(s *mlx.Scope, _ mlx.Array, _ []float32, _ bool, _ int) mlx.Array {
+	s.Fail(mlx.ErrNoMLX)
+	return mlx.Array{}
+}
+
+func (w *Workers) attend(s *mlx.Scope, _ [5]mlx.Array, _ float32, _ int) (y, keys, values mlx.Array) {
+	s.Fail(mlx.ErrNoMLX)
+	return
+}
