@@ -73,7 +73,9 @@ func checkLayer(t *testing.T, s *mlx.Scope, w *native.Workers, r *rand.Rand, d m
 			y, newKeys, newValues := w.Attend(s, q, k, v, keys, values, 0.125, offset)
 			near(t, s, want, y, bound, what("attend"))
 			n := offset + rows
-			first := func(a mlx.Array) mlx.Array { return s.Slice(a, []int{0, 0, 0, 0}, []int{2, 2, n, size}, []int{1, 1, 1, 1}) }
+			first := func(a mlx.Array) mlx.Array {
+				return s.Slice(a, []int{0, 0, 0, 0}, []int{2, 2, n, size}, []int{1, 1, 1, 1})
+			}
 			near(t, s, allKeys, first(newKeys), 0, what("keys"))
 			near(t, s, allValues, first(newValues), 0, what("values"))
 		}
