@@ -142,7 +142,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		Layers: p.Layers, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
 		States: []State{}, Dropped: []Dropped{}, Entries: entries(p), NoKernel: noKernel(p, reg, f.Kind),
 	}
-	r.Adapters = targets(r.Entries)
+	r.Adapters = targets(p)
 	for i := range p.States {
 		r.States = append(r.States, state(&p.States[i], reg))
 	}

@@ -52,22 +52,6 @@ func (r *Report) programsText(b *strings.Builder) {
 	t.write(b)
 }
 
-func (r *Report) adaptersText(b *strings.Builder) {
-	if len(r.Adapters) == 0 {
-		return
-	}
-	b.WriteString("\ntargets of adapters; while one touches a port, that runs its exact class unless it names another\n")
-	t := &table{before: []string{"", "  "}}
-	for _, a := range r.Adapters {
-		named := ""
-		if a.Adapted > 0 {
-			named = fmt.Sprintf("%d with a class of their own", a.Adapted)
-		}
-		t.add("  "+a.Kind, fmt.Sprintf("×%d", a.Ports), named)
-	}
-	t.write(b)
-}
-
 func (r *Report) policyText(b *strings.Builder) {
 	if len(r.Submit) > 0 {
 		b.WriteString("\nsubmit\n")

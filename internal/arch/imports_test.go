@@ -73,7 +73,7 @@ var mayImport = map[string]string{
 	"internal/process": "",
 }
 
-const readers = "compose/... diag dtype explain/... graphs plan port registry schema/... shape show/... weights/header weights/view"
+const readers = "compose/... diag dtype explain/... graphs plan port registry schema/... shape show/... weights/adapter weights/header weights/view"
 
 // ruleFor finds the entry of a package or of the nearest folder above it.
 func ruleFor(pkg string) (string, bool) {

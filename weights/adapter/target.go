@@ -25,6 +25,9 @@ func Targets(p *plan.Plan) []Target {
 	for i := range p.Ports {
 		port := &p.Ports[i]
 		for _, w := range port.Weights {
+			if w < 0 || w >= len(p.Weights) {
+				continue // of a broken plan, which the engine refuses
+			}
 			at, seen := place[w]
 			if !seen {
 				at = len(out)
