@@ -15,8 +15,9 @@
 
 #define GR_ISA avxvnni
 #define GR_AVX2 1
-#define GR_VNNI _mm256_dpbusd_avx_epi32
-#define GR_VNNI16 _mm256_dpwssd_avx_epi32
+#define GR_VNNI 1
+#define GR_DPBUSD _mm256_dpbusd_avx_epi32
+#define GR_DPWSSD _mm256_dpwssd_avx_epi32
 #include "kernels.inc"
 
 #if defined(__clang__)
