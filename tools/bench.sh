@@ -1,14 +1,14 @@
 #!/bin/sh
-# Tokens per second, time to first token and memory of graphrun, mlx-lm and llama.cpp (tools/bench/README.md).
+# Tokens per second, time to first token and memory of graphrun (default and exact), mlx-lm and llama.cpp (tools/bench/README.md).
 set -eu
 
 root=$(CDPATH= cd -- "$(dirname -- "$0")/.." && pwd)
 . "$root/tools/venv.sh"
 
 graphrun=${GRAPHRUN:-$root/bin/graphrun}
-sides=${SIDES:-graphrun mlx-lm llama.cpp}
+sides=${SIDES:-graphrun graphrun-exact mlx-lm llama.cpp}
 case " $sides " in
-*" graphrun "*) [ -x "$graphrun" ] || { echo "bench: no $graphrun: run make build" >&2; exit 1; } ;;
+*" graphrun "* | *" graphrun-exact "*) [ -x "$graphrun" ] || { echo "bench: no $graphrun: run make build" >&2; exit 1; } ;;
 esac
 case " $sides " in
 *" llama.cpp "*)

@@ -9,7 +9,7 @@ METRICS = [
     ("first_s", "first token", "s", False, "first_token"),
     ("peak_rss_bytes", "peak memory", "MiB", False, "peak_memory"),
 ]
-OURS = "graphrun"
+OURS = {"graphrun": "", "graphrun-exact": "exact_"}  # side -> what its ratios' names begin with
 
 
 def figure(value, unit):
@@ -35,23 +35,26 @@ def table(results, sizes):
     head = ["", *(f"{title.format(**sizes)} {unit}" for _, title, unit, _, _ in METRICS)]
     rows = [[side, *(cell(values.get(key, []), unit) for key, _, unit, _, _ in METRICS)]
             for side, values in results.items()]
-    for side, values in results.items():
-        if side == OURS or OURS not in results:
-            continue
+    for ours, side in pairs(results):
         ratios = []
         for key, _, _, larger, _ in METRICS:
-            ours, theirs = results[OURS].get(key), values.get(key)
-            ratios.append(f"{ratio(ours, theirs, larger):.2f}x" if ours and theirs else "-")
-        rows.append([f"{OURS} / {side}", *ratios])
+            a, b = results[ours].get(key), results[side].get(key)
+            ratios.append(f"{ratio(a, b, larger):.2f}x" if a and b else "-")
+        rows.append([f"{ours} / {side}", *ratios])
     widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
     line = lambda r: "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths))).rstrip()
     return "\n".join(line(r) for r in [head, *rows])
 
 
+def pairs(results):
+    """Each of our sides with each other one that was measured."""
+    return [(ours, side) for ours in OURS if ours in results for side in results if side not in OURS]
+
+
 def ratio_lines(results, sizes):
-    for key, _, _, larger, name in METRICS:
-        for side, values in results.items():
-            ours, theirs = results.get(OURS, {}).get(key), values.get(key)
-            if side != OURS and ours and theirs:
+    for ours, side in pairs(results):
+        for key, _, _, larger, name in METRICS:
+            a, b = results[ours].get(key), results[side].get(key)
+            if a and b:
                 other = side.replace("-", "_").replace(".", "_")
-                yield f"ratio {name.format(**sizes)}_vs_{other} {ratio(ours, theirs, larger):.3f}"
+                yield f"ratio {OURS[ours]}{name.format(**sizes)}_vs_{other} {ratio(a, b, larger):.3f}"

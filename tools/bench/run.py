@@ -33,12 +33,14 @@ def sides(args, ids_file, text):
     llama = [args.llama_python, str(HERE / "llama_cpp_side.py")]
     mlx_speed = [*mlx, "speed", args.mlx_folder, ids_file, decode]
     mlx_first = [*mlx, "first", args.mlx_folder, text]
+    common = ["--checkpoint", args.checkpoint, "--threads", threads]
+    ours = lambda name, *flags: Side(
+        name,
+        [args.graphrun, "bench", *common, *flags, "--prompt-ids", ids_file, "--decode-tokens", decode, "--repeat", "1", "--json"],
+        [args.graphrun, "run", *common, *flags, "--raw", "--prompt", text, "--max-tokens", "1"])
     known = {
-        "graphrun": lambda: Side(
-            "graphrun",
-            [args.graphrun, "bench", "--checkpoint", args.checkpoint, "--prompt-ids", ids_file,
-             "--decode-tokens", decode, "--repeat", "1", "--json"],
-            [args.graphrun, "run", "--checkpoint", args.checkpoint, "--raw", "--prompt", text, "--max-tokens", "1"]),
+        "graphrun": lambda: ours("graphrun"),
+        "graphrun-exact": lambda: ours("graphrun-exact", "--exact"),
         "mlx-lm": lambda: Side("mlx-lm", mlx_speed, mlx_first, preload=args.openblas),
         "mlx-lm-stock": lambda: Side("mlx-lm-stock", mlx_speed, mlx_first),
         "llama.cpp": lambda: Side(
@@ -81,7 +83,7 @@ def measure_all(args, todo, raw):
         add(side, "prompt_tps", got["prompt_tps"])
         add(side, "decode_tps", got["decode_tps"])
         add(side, "peak_rss_bytes", out.peak_rss)
-        if side.preload or side.name == "graphrun":  # elsewhere it would be numpy's own, which computes nothing here
+        if side.preload or side.name in report.OURS:  # elsewhere it would be numpy's own, which computes nothing here
             kernels[side.name] = out.blas_kernels() or "none loaded"
         system = got.get("system", system)
         tokens[side.name] = got.get("tokens")
