@@ -176,6 +176,7 @@ func TestHash(t *testing.T) {
 		"args":   func(p *plan.Plan) { p.Instances[3].Args[0].Value.Int = 8 },
 		"rows":   func(p *plan.Plan) { p.Programs[1].Last = 7 },
 		"submit": func(p *plan.Plan) { p.Submit = nil },
+		"native": func(p *plan.Plan) { p.Native = []string{"rope"} },
 		"state":  func(p *plan.Plan) { p.States[0].Rollback = "" },
 	}
 	for name, change := range other {

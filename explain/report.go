@@ -48,6 +48,7 @@ type Report struct {
 	Variants   []string     `json:"variants"`
 	Layers     int          `json:"layers"`
 	Entries    []Entry      `json:"entries"`
+	Native     []string     `json:"native,omitempty"`    // operators that the CPU's own kernels compute where they serve the call
 	NoKernel   []string     `json:"no_kernel,omitempty"` // classes that run, but for which this build has no kernel on the device
 	States     []State      `json:"states"`
 	Programs   []Program    `json:"programs"`
@@ -139,7 +140,7 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	}
 	r := &Report{
 		Model: p.Model, Checkpoint: f.Checkpoint, Config: f.Config, Device: f.Device, Variants: append([]string{}, p.Variants...),
-		Layers: p.Layers, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
+		Layers: p.Layers, Native: p.Native, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
 		States: []State{}, Dropped: []Dropped{}, Entries: entries(p), NoKernel: noKernel(p, reg, f.Kind),
 	}
 	r.Adapters = targets(p)

@@ -53,6 +53,9 @@ func (r *Report) programsText(b *strings.Builder) {
 }
 
 func (r *Report) policyText(b *strings.Builder) {
+	if len(r.Native) > 0 {
+		fmt.Fprintf(b, "\nnative  %s: by the CPU's own kernels where they serve the call; bounded, not exact\n", strings.Join(r.Native, ", "))
+	}
 	if len(r.Submit) > 0 {
 		b.WriteString("\nsubmit\n")
 		t := &table{before: []string{"", "  "}}
