@@ -15,16 +15,18 @@ type drawn struct {
 	logprob mlx.Array // [1]
 }
 
-// turn gives the n-th token, and tells whether there may be another. On a GPU it has submitted the step after it
-// first, as mlx-lm does, so that the device does not wait for Go. On the engine's thread.
+// turn gives the n-th token, and tells whether there may be another. It has submitted the step after it first, as mlx-lm
+// does, so that the device does not wait for Go. On the CPU the first token is computed alone, by plain eval: reading it
+// would wait for the step ahead, and an error of async_eval can end the process there, so what has never run is not left
+// to it; later tokens run the same program. On the engine's thread.
 func (g *generation) turn(n int) (t Token, more bool, err error) {
 	s := g.s
-	if n == 0 || !s.engine.async {
+	if !g.ahead.id.Valid() {
 		tokens, err := g.tokens(g.next)
 		if err != nil {
 			return t, false, err
 		}
-		if err := g.submit(tokens, g.seen); err != nil {
+		if err := g.submit(tokens, g.seen, s.engine.async); err != nil {
 			return t, false, err
 		}
 		g.next, g.seen = nil, nil
@@ -33,10 +35,10 @@ func (g *generation) turn(n int) (t Token, more bool, err error) {
 	this := g.ahead
 	g.ahead = drawn{}
 	defer mlx.FreeAll(this.id, this.logprob)
-	ahead := more && s.engine.async
+	ahead := more && (s.engine.async || n > 0)
 	if ahead {
 		id := s.scope.Reshape(s.scope.Astype(this.id, mlx.Int32), []int{1, 1})
-		if err := g.submit(id, nil); err != nil {
+		if err := g.submit(id, nil, true); err != nil {
 			return t, false, err
 		}
 	}
@@ -54,9 +56,9 @@ func (g *generation) turn(n int) (t Token, more bool, err error) {
 	return t, more, err
 }
 
-// submit builds the forward of one token [1, 1] and the draw from its logits, and evaluates both, or on a GPU starts to.
+// submit builds the forward of one token [1, 1] and the draw from its logits, and evaluates both, or starts to.
 // seen are the tokens that the penalties look at from now on; nil: the token itself.
-func (g *generation) submit(token mlx.Array, seen []int32) error {
+func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 	s, sc, p := g.s, g.s.scope, g.sampler
 	if p.penalised() {
 		tokens := token
@@ -85,7 +87,7 @@ func (g *generation) submit(token mlx.Array, seen []int32) error {
 	sc.Keep(d.id, d.logprob)
 	sc.Free()
 	g.ahead = d
-	if s.engine.async {
+	if async {
 		err = mlx.AsyncEval(d.id, d.logprob)
 	} else {
 		err = mlx.Eval(d.id, d.logprob)

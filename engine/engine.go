@@ -54,7 +54,7 @@ type Engine struct {
 	stream    mlx.Stream
 	device    registry.Device
 	workers   *native.Workers // of the CPU
-	async     bool            // submit the next step before the last is read: GPUs
+	async     bool            // submit the second step before the first token is read too: GPUs
 	fuse      bool            // run blocks that are marked compiled as one compiled function
 	tensors   []mlx.Array
 	constants []mlx.Array

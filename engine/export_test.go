@@ -2,10 +2,15 @@
 
 package engine
 
-// StateBytes is what a session's states hold now, for the leak test.
+import "github.com/graphrun/graphrun/mlx"
+
+// StateBytes is what a session's states hold once the step that is ahead is done, for the leak test.
 func (s *Session) StateBytes() int {
 	n := 0
 	_ = s.engine.do(func() error {
+		if err := mlx.Synchronize(s.engine.stream); err != nil {
+			return err
+		}
 		for _, a := range s.stateArrays(nil) {
 			n += a.Nbytes()
 		}

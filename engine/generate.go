@@ -26,7 +26,7 @@ type generation struct {
 	limit   int     // positions; 0: none
 	next    []int32 // tokens for the next forward
 	seen    []int32 // tokens that the penalties have not been told of
-	ahead   drawn   // submitted and not read: GPUs
+	ahead   drawn   // submitted and not read
 }
 
 // Generate takes the prompt and generates tokens until a stop token, a limit, the end of ctx or an error of emit. The
