@@ -243,7 +243,8 @@ func (b *besides) template(t *syntax.Template, scope facts) {
 	if t == nil {
 		return
 	}
-	for _, part := range templateParts(t.Text) {
+	parts, _ := templateParts(t.Text) // a brace that is not closed is told where the template is filled in
+	for _, part := range parts {
 		if _, err := b.c.ex.Check(part.text, scope); err != nil {
 			b.good = false
 			b.c.exprError(t.File, t.Node, part.at, err)
@@ -257,9 +258,8 @@ type part struct {
 	at   int
 }
 
-// templateParts are the expressions of a template; a brace that is not closed is told where the template is filled in.
-func templateParts(text string) []part {
-	var out []part
+// templateParts are the expressions of a template, and where a brace begins that is not closed; -1: there is none.
+func templateParts(text string) (out []part, open int) {
 	runes := []rune(text)
 	for i := 0; i < len(runes); i++ {
 		if runes[i] != '{' {
@@ -274,10 +274,10 @@ func templateParts(text string) []part {
 			end++
 		}
 		if end == len(runes) {
-			break
+			return out, i
 		}
 		out = append(out, part{string(runes[i+1 : end]), i + 1})
 		i = end
 	}
-	return out
+	return out, -1
 }

@@ -121,17 +121,9 @@ func (c *composer) lineHolds(line *boundLine, index int) (is, ok bool) {
 		line.held = true
 		return true, true
 	}
-	v, ok := c.evalFacts(line.spec.When, c.portFacts(line.owner, index))
-	if !ok {
-		return false, false
-	}
-	b, isBool := v.Bool()
-	if !isBool {
-		c.list.Errorf("parameter-type", line.spec.When.At(), "a condition is of type bool; this is of type %s", expr.TypeName(v.Type))
-		return false, false
-	}
-	line.held = line.held || b
-	return b, true
+	holds, ok := c.truth(line.spec.When, c.portFacts(line.owner, index), "a condition")
+	line.held = line.held || holds
+	return holds, ok
 }
 
 // matchesSecond: a part of an mlp also has the path of its tensor.

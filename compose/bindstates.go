@@ -74,16 +74,11 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 		matched = true
 		scope := v.scope.with(facts{"state": stateRecord(s)})
 		if line.When != nil {
-			val, ok := c.evalFacts(line.When, scope)
+			holds, ok := c.truth(line.When, scope, "a condition")
 			if !ok {
 				return false
 			}
-			b, isBool := val.Bool()
-			if !isBool {
-				c.list.Errorf("parameter-type", line.When.At(), "a condition is of type bool; this is of type %s", expr.TypeName(val.Type))
-				return false
-			}
-			if !b {
+			if !holds {
 				continue
 			}
 		}

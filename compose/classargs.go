@@ -28,12 +28,7 @@ func (c *composer) classArgs(class *registry.Class, given []syntax.Arg, name syn
 		}
 	}
 	for _, p := range class.Params {
-		var arg *syntax.Arg
-		for i := range given {
-			if given[i].Name.Text == p.Name {
-				arg = &given[i]
-			}
-		}
+		arg := argNamed(given, p.Name)
 		switch {
 		case arg != nil:
 			v, ok := c.classArg(p, arg, class.Name, scope)
@@ -65,10 +60,8 @@ func (c *composer) refusedArgs(class *registry.Class, given []syntax.Arg, name s
 	at := name.At
 	var arg *registry.ArgError
 	if errors.As(err, &arg) {
-		for _, g := range given {
-			if g.Name.Text == arg.Arg {
-				at = argRange(g)
-			}
+		if g := argNamed(given, arg.Arg); g != nil {
+			at = argRange(*g)
 		}
 	}
 	c.list.Errorf("bad-argument", at, "%s: %v", class.Name, err)

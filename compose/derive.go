@@ -99,17 +99,8 @@ type deriveArgs struct {
 	values map[string]*view.Recipe
 }
 
-func (a deriveArgs) find(name string) *syntax.Arg {
-	for i := range a.call.Args {
-		if a.call.Args[i].Name.Text == name {
-			return &a.call.Args[i]
-		}
-	}
-	return nil
-}
-
 func (a deriveArgs) value(kind, name string) (plan.Value, error) {
-	arg := a.find(name)
+	arg := argNamed(a.call.Args, name)
 	if arg == nil {
 		return plan.Value{}, fmt.Errorf("it needs its parameter %s", name)
 	}
@@ -284,16 +275,16 @@ func (a deriveArgs) constant() (*view.Recipe, error) {
 		numbers = append(numbers, f)
 	}
 	var repeats []int
-	if a.find("repeats") != nil {
+	if argNamed(a.call.Args, "repeats") != nil {
 		var err error
 		if repeats, err = a.ints("repeats"); err != nil {
 			return nil, err
 		}
 	}
 	d := dtype.Float32
-	if like := a.find("like"); like != nil && like.Value != nil && a.values[like.Value.Node.Value] != nil {
+	if like := argNamed(a.call.Args, "like"); like != nil && like.Value != nil && a.values[like.Value.Node.Value] != nil {
 		d = a.values[like.Value.Node.Value].Dtype
-	} else if a.find("dtype") != nil {
+	} else if argNamed(a.call.Args, "dtype") != nil {
 		v, err := a.value("dtype", "dtype")
 		if err != nil {
 			return nil, err
@@ -348,7 +339,7 @@ func (a deriveArgs) split(x *view.Recipe) ([]*view.Recipe, error) {
 		return nil, fmt.Errorf("axis %d is outside %v", axis, x.Shape)
 	}
 	var sizes []int
-	if a.find("sizes") != nil {
+	if argNamed(a.call.Args, "sizes") != nil {
 		if sizes, err = a.ints("sizes"); err != nil {
 			return nil, err
 		}

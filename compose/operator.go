@@ -365,13 +365,8 @@ func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err erro
 		if op := x.c.reg.Operator(owner); op != nil && op.Param(arg.Arg) != nil {
 			code = "bad-argument"
 		}
-		for _, a := range call.Args {
-			if a.Name.Text == arg.Arg {
-				at = a.Name.At
-				if a.Value != nil {
-					at = a.Value.At()
-				}
-			}
+		if a := argNamed(call.Args, arg.Arg); a != nil {
+			at = argRange(*a)
 		}
 	}
 	d := x.c.list.Errorf(code, at, "%s: %s", owner, message).In(prefix)
@@ -385,12 +380,7 @@ func (x *expansion) params(p place, decl []registry.Param, given []syntax.Arg, o
 	var out plan.Args
 	good := true
 	for _, d := range decl {
-		var arg *syntax.Arg
-		for i := range given {
-			if given[i].Name.Text == d.Name {
-				arg = &given[i]
-			}
-		}
+		arg := argNamed(given, d.Name)
 		switch {
 		case arg != nil:
 			v, ok := p.argument(d.Type, *arg, owner)
@@ -409,6 +399,16 @@ func (x *expansion) params(p place, decl []registry.Param, given []syntax.Arg, o
 		}
 	}
 	return out, good
+}
+
+// argNamed is the last argument of a name; nil: it is not given.
+func argNamed(given []syntax.Arg, name string) *syntax.Arg {
+	for i := len(given) - 1; i >= 0; i-- {
+		if given[i].Name.Text == name {
+			return &given[i]
+		}
+	}
+	return nil
 }
 
 func argRange(a syntax.Arg) diag.Range {

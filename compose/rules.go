@@ -79,11 +79,7 @@ func (c *composer) letFacts(lets []syntax.Let, scope facts) (facts, bool) {
 
 func (c *composer) rule(r *syntax.Rule, scope facts) {
 	if r.When != nil {
-		v, ok := c.evalFacts(r.When, scope)
-		if b, isBool := v.Bool(); !ok || isBool && !b {
-			return
-		} else if !isBool {
-			c.list.Errorf("parameter-type", r.When.At(), "when is of type bool; this is of type %s", expr.TypeName(v.Type))
+		if holds, _ := c.truth(r.When, scope, "when"); !holds {
 			return
 		}
 	}
@@ -133,17 +129,9 @@ func (c *composer) itemPlace(item expr.Value) diag.Range {
 
 // assert reports what does not hold; false: the expression itself is at fault, so the rest is not asked.
 func (c *composer) assert(r *syntax.Rule, scope facts, declared diag.Range) bool {
-	v, ok := c.evalFacts(r.Assert, scope)
-	if !ok {
-		return false
-	}
-	holds, isBool := v.Bool()
-	if !isBool {
-		c.list.Errorf("parameter-type", r.Assert.At(), "assert is of type bool; this is of type %s", expr.TypeName(v.Type))
-		return false
-	}
-	if holds {
-		return true
+	holds, ok := c.truth(r.Assert, scope, "assert")
+	if holds || !ok {
+		return ok
 	}
 	message := "does not hold: " + r.Assert.Node.Value
 	if r.Message != nil {

@@ -410,30 +410,16 @@ func (s *checker) template(b *body, t *syntax.Template) {
 	if t == nil {
 		return
 	}
-	runes := []rune(t.Text)
-	for i := 0; i < len(runes); i++ {
-		if runes[i] != '{' {
-			continue
+	parts, open := templateParts(t.Text)
+	for _, part := range parts {
+		s.reads(b, part.text)
+		s.given(b, t.File, t.Node, part.at, part.text)
+		if _, err := s.c.ex.Check(part.text, b); err != nil {
+			s.c.exprError(t.File, t.Node, part.at, err)
 		}
-		if i+1 < len(runes) && runes[i+1] == '{' {
-			i++
-			continue
-		}
-		end := i + 1
-		for end < len(runes) && runes[end] != '}' {
-			end++
-		}
-		if end == len(runes) {
-			s.c.list.Errorf("template", t.File.Within(t.Node, i, 1), "this brace is not closed").Helped("write {{ for a brace of the text")
-			return
-		}
-		src := string(runes[i+1 : end])
-		s.reads(b, src)
-		s.given(b, t.File, t.Node, i+1, src)
-		if _, err := s.c.ex.Check(src, b); err != nil {
-			s.c.exprError(t.File, t.Node, i+1, err)
-		}
-		i = end
+	}
+	if open >= 0 {
+		s.c.list.Errorf("template", t.File.Within(t.Node, open, 1), "this brace is not closed").Helped("write {{ for a brace of the text")
 	}
 }
 

@@ -184,14 +184,9 @@ func (c *composer) addVariant(doc *syntax.Document, base facts, asked bool) (ok,
 	v := &variant{doc: doc, scope: base.with(nil)}
 	spec := doc.Variant
 	if spec.Requires != nil {
-		val, good := c.evalFacts(spec.Requires, v.scope)
-		if !good {
-			return false, true
-		}
-		is, isBool := val.Bool()
+		is, good := c.truth(spec.Requires, v.scope, "requires")
 		switch {
-		case !isBool:
-			c.list.Errorf("parameter-type", spec.Requires.At(), "requires is of type bool; this is of type %s", expr.TypeName(val.Type))
+		case !good:
 			return false, true
 		case !is && !asked:
 			return true, false
@@ -263,6 +258,18 @@ func (c *composer) evalFacts(e *syntax.Expr, scope expr.Scope) (expr.Value, bool
 		return v, false
 	}
 	return v, true
+}
+
+// truth is the value of a condition, what by name; not ok: it has none, which is reported.
+func (c *composer) truth(e *syntax.Expr, scope expr.Scope, what string) (holds, ok bool) {
+	v, ok := c.evalFacts(e, scope)
+	if !ok {
+		return false, false
+	}
+	if holds, ok = v.Bool(); !ok {
+		c.list.Errorf("parameter-type", e.At(), "%s is of type bool; this is of type %s", what, expr.TypeName(v.Type))
+	}
+	return holds, ok
 }
 
 func (c *composer) compilePattern(w syntax.Word) (*pattern.Pattern, bool) {

@@ -32,26 +32,19 @@ func mount(t *testing.T, e *engine.Engine, folder string) {
 // TestAdapters compares whole logits with LoRA adapters with mlx-lm's, bit for bit: one of all projections, of down and of gate
 // alone, two at once in both orders, in PEFT's form and scale, in sessions that take turns; without any, the model's own bits.
 func TestAdapters(t *testing.T) {
-	m := readManifest(t)
-	for name, c := range m.Cases {
-		if c.Kind != "adapters" {
-			continue
+	casesOf(t, "adapters", func(t *testing.T, dir string, c oracleCase) {
+		e := open(t, dir)
+		for _, a := range c.Adapters {
+			mount(t, e, filepath.Join(dir, "adapters", a))
 		}
-		t.Run(name, func(t *testing.T) {
-			dir := filepath.Join(oracleDir, name)
-			e := open(t, dir)
-			for _, a := range c.Adapters {
-				mount(t, e, filepath.Join(dir, "adapters", a))
-			}
-			want := saved(t, filepath.Join(dir, "expected.safetensors"))
-			n := 0
-			for _, run := range [][2]string{{"base", ""}, {"all", "all"}, {"down", "down"}, {"gate", "gate"}, {"all", "peft"}, {"rslora", "rslora"},
-				{"all+down", "all+down"}, {"down+all", "down+all"}, {"base", ""}} {
-				n += runAdapted(t, e, want, run[0], strings.FieldsFunc(run[1], func(r rune) bool { return r == '+' }))
-			}
-			t.Logf("%d values equal", n)
-		})
-	}
+		want := saved(t, filepath.Join(dir, "expected.safetensors"))
+		n := 0
+		for _, run := range [][2]string{{"base", ""}, {"all", "all"}, {"down", "down"}, {"gate", "gate"}, {"all", "peft"}, {"rslora", "rslora"},
+			{"all+down", "all+down"}, {"down+all", "down+all"}, {"base", ""}} {
+			n += runAdapted(t, e, want, run[0], strings.FieldsFunc(run[1], func(r rune) bool { return r == '+' }))
+		}
+		t.Logf("%d values equal", n)
+	})
 }
 
 func runAdapted(t *testing.T, e *engine.Engine, want map[string]engine.Tensor, key string, adapters []string) int {

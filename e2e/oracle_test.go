@@ -55,6 +55,15 @@ func readManifest(t *testing.T) manifest {
 	return m
 }
 
+// casesOf runs a test for each case of a kind, with its folder; it skips where there is no oracle.
+func casesOf(t *testing.T, kind string, run func(t *testing.T, dir string, c oracleCase)) {
+	for name, c := range readManifest(t).Cases {
+		if c.Kind == kind {
+			t.Run(name, func(t *testing.T) { run(t, filepath.Join(oracleDir, name), c) })
+		}
+	}
+}
+
 // models are the names of the cases that MODELS chooses, as it does for `make oracle`: by the name of a case or of its
 // model, * and ? allowed.
 func (m manifest) models(t *testing.T) []string {

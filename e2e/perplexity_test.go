@@ -38,54 +38,18 @@ func TestPerplexity(t *testing.T) {
 			tokens = ids
 		}
 		require.Equal(t, tokens, ids, "the tokenizer of %s", path)
-		out := allLogits(t, m, tokens)
+		out := logits(t, m, tokens, len(tokens))
 		if first == nil {
 			first = out
 		}
 		sum := 0.0
 		for i, next := range tokens[1:] {
-			sum -= logProbability(out[i])[next]
+			sum -= logProbabilities(out[i])[next]
 		}
-		kl := 0.0
-		for i := range first {
-			p, q := logProbability(first[i]), logProbability(out[i])
-			for k := range p {
-				kl += math.Exp(p[k]) * (p[k] - q[k]) / float64(len(first))
-			}
-		}
+		kl, _ := divergence(first, out)
 		t.Logf("%s: %d tokens, perplexity %.3f, KL to the first %.4f nats; %q", path, len(tokens), math.Exp(sum/float64(len(tokens)-1)), kl, answer(t, m))
 		m.Close()
 	}
-}
-
-func allLogits(t *testing.T, m *model.Model, tokens []int32) [][]float32 {
-	s, err := m.Engine().NewSession()
-	require.NoError(t, err)
-	defer s.Close()
-	got, err := s.Forward(context.Background(), engine.Inputs{Tokens: [][]int32{tokens}}, "logits")
-	require.NoError(t, err)
-	v, err := got["logits"].Float32s()
-	require.NoError(t, err)
-	var out [][]float32
-	for width := len(v) / len(tokens); len(v) > 0; v = v[width:] {
-		out = append(out, v[:width])
-	}
-	return out
-}
-
-func logProbability(logits []float32) []float64 {
-	top, sum := math.Inf(-1), 0.0
-	for _, x := range logits {
-		top = max(top, float64(x))
-	}
-	for _, x := range logits {
-		sum += math.Exp(float64(x) - top)
-	}
-	out := make([]float64, len(logits))
-	for i, x := range logits {
-		out[i] = float64(x) - top - math.Log(sum)
-	}
-	return out
 }
 
 // answer is what the model says of the capital of France.

@@ -22,10 +22,3 @@
 #else
 #pragma GCC pop_options
 #endif
-
-namespace gr {
-const Kernels *avx2_kernels() {
-  static constexpr Kernels k = avx2::table("avx2");
-  return &k;
-}
-}  // namespace gr

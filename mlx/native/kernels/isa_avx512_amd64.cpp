@@ -25,10 +25,3 @@
 #else
 #pragma GCC pop_options
 #endif
-
-namespace gr {
-const Kernels *avx512_kernels() {
-  static constexpr Kernels k = avx512::table("avx512");
-  return &k;
-}
-}  // namespace gr

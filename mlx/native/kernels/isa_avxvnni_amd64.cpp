@@ -25,10 +25,3 @@
 #else
 #pragma GCC pop_options
 #endif
-
-namespace gr {
-const Kernels *avxvnni_kernels() {
-  static constexpr Kernels k = avxvnni::table("avxvnni");
-  return &k;
-}
-}  // namespace gr

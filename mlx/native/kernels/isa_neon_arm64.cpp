@@ -22,10 +22,3 @@
 #else
 #pragma GCC pop_options
 #endif
-
-namespace gr {
-const Kernels *neon_kernels() {
-  static constexpr Kernels k = neon::table("neon");
-  return &k;
-}
-}  // namespace gr

@@ -6,10 +6,3 @@
 
 #define GR_ISA plain
 #include "kernels.inc"
-
-namespace gr {
-const Kernels *plain_kernels() {
-  static constexpr Kernels k = plain::table("plain");
-  return &k;
-}
-}  // namespace gr
