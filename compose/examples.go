@@ -172,6 +172,9 @@ func (c *composer) checked(model *syntax.Document) *syntax.Document {
 // modelOf finds the model of a variant that recognises the config: one that it is of, beside it or shipped, else a shipped
 // one that extends these.
 func (c *composer) modelOf(doc *syntax.Document, at diag.Range) *syntax.Document {
+	if len(doc.Variant.Of) == 0 { // reported where the file was read
+		return nil
+	}
 	for _, w := range doc.Variant.Of {
 		if w.Text == "*" {
 			return c.choose()

@@ -42,10 +42,14 @@ func TestHostileFiles(t *testing.T) {
 		"binary":          {"\x7fELF\x01\x02", "yaml-syntax"},
 		"unclosed quote":  {"graphrun: 'v1\nkind: model\n", "yaml-syntax"},
 		"endless anchors": {"a: &a [*a]\n", "yaml-cyclic-anchor"},
+		"bare variant":    {"graphrun: v1\nkind: variant\nname: g\n", "missing-key"},
+		"bare rules":      {"graphrun: v1\nkind: rules\nname: g\n", "missing-key"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := run(t, []txtar.File{{Name: "g.yaml", Data: []byte(c.text)}}, "g.yaml")
 			require.Contains(t, got, "["+c.code+"]")
+			got = run(t, []txtar.File{{Name: "g.yaml", Data: []byte(c.text)}, {Name: "config.json", Data: []byte(`{"model_type": "llama"}`)}}, "g.yaml")
+			require.Contains(t, got, "["+c.code+"]", "with a config")
 		})
 	}
 }
@@ -93,6 +97,9 @@ func FuzzGraphFile(f *testing.F) {
 		block, err := graphs.Files.ReadFile("blocks/attention.yaml")
 		require.NoError(f, err)
 		f.Add(string(data), string(block))
+	}
+	for _, kind := range []string{"variant", "rules"} {
+		f.Add("graphrun: v1\nkind: "+kind+"\nname: tiny\n", "")
 	}
 	reg, err := ops.Default()
 	require.NoError(f, err)

@@ -47,15 +47,9 @@ func (p *parser) documentKey(d *Document, kv pair, keys []string) {
 	if !contains(headerKeys, k.Text) && k.Text != "examples" {
 		switch d.Kind {
 		case "variant":
-			if d.Variant == nil {
-				d.Variant = &Variant{}
-			}
 			p.variantKey(d.Variant, kv)
 			return
 		case "rules":
-			if d.Rules == nil {
-				d.Rules = &Rules{}
-			}
 			p.rulesKey(d.Rules, kv)
 			return
 		}

@@ -268,6 +268,12 @@ func Parse(file *source.File, list *diag.List) *Document {
 		}
 		return nil
 	}
+	switch d.Kind { // there also where the file says nothing of its own: requireKeys reports it
+	case "variant":
+		d.Variant = &Variant{}
+	case "rules":
+		d.Rules = &Rules{}
+	}
 	for _, kv := range pairs {
 		p.documentKey(d, kv, keys)
 	}
