@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/registry"
 )
 
@@ -67,26 +68,29 @@ func nativeAttend(b *registry.Build) (registry.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, state, scale := b.Workers, b.State, float32(b.Args.Float("scale"))
+	a := &native.Attention{Workers: b.Workers, Scale: float32(b.Args.Float("scale"))}
+	state := b.State
 	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
 		cache, ok := c.States[state].(*fullCache)
 		if !ok || cache.valueDim == 0 {
 			return exact(c, in) // a window's or a chunk's cache: decided by the state's declaration, the same in each forward
 		}
-		return []mlx.Array{cache.attend(c, w.Attend, in[0], in[1], in[2], scale)}
+		return []mlx.Array{cache.attend(c, a, in[0], in[1], in[2], 2)}
 	}, nil
 }
 
-type attendFunc func(s *mlx.Scope, q, k, v, keys, values mlx.Array, scale float32, offset int) (y, newKeys, newValues mlx.Array)
-
-// attend appends and reads in one call.
-func (c *fullCache) attend(call *registry.Call, f attendFunc, q, k, v mlx.Array, scale float32) mlx.Array {
-	n, s := k.Dim(2), call.Scope
+// attend appends and reads in one call. axis is that of positions in q, k and v.
+//
+// It writes into the buffers' own memory though a step that is still running may read them. That is right because a cache's
+// buffers are its own (grown makes them), each array that was taken from them shows positions before offset alone, and
+// forwards run one after another on one stream.
+func (c *fullCache) attend(call *registry.Call, a *native.Attention, q, k, v mlx.Array, axis int) mlx.Array {
+	n, s := k.Dim(axis), call.Scope
 	keys, values := c.keys, c.values
 	if !keys.Valid() || c.offset+n > keys.Dim(2) {
 		keys, values = grown(s, c.keys, k, c.offset, n), grown(s, c.values, v, c.offset, n)
 	}
-	y, newKeys, newValues := f(s, q, k, v, keys, values, scale, c.offset)
+	y, newKeys, newValues := a.Append(s, q, k, v, keys, values, native.Place{Position: c.offset, At: c.offset, Seen: c.offset + 1})
 	if !c.hold(s, newKeys, newValues) {
 		return mlx.Array{}
 	}

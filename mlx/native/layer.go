@@ -26,13 +26,3 @@ func (w *Workers) Rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bo
 	}
 	return w.rope(s, x, rates, neighbours, offset)
 }
-
-// Attend appends k and v [B, kv_heads, T, D] at position offset of the buffers keys and values [B, kv_heads, room, D], in
-// place where nobody else holds them, and gives the causal attention of q [B, heads, T, D] over what they hold, and the
-// buffers. Scores, softmax and sums are float32.
-func (w *Workers) Attend(s *mlx.Scope, q, k, v, keys, values mlx.Array, scale float32, offset int) (y, newKeys, newValues mlx.Array) {
-	if s.Err() != nil {
-		return
-	}
-	return w.attend(s, [5]mlx.Array{q, k, v, keys, values}, scale, offset)
-}

@@ -9,8 +9,8 @@ package native
 #cgo nocallback grn_swiglu
 #cgo noescape grn_rope
 #cgo nocallback grn_rope
-#cgo noescape grn_attend
-#cgo nocallback grn_attend
+#cgo noescape grn_attention
+#cgo nocallback grn_attention
 #include "native.h"
 */
 import "C"
@@ -34,12 +34,18 @@ func (w *Workers) rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bo
 		C.bool(neighbours), C.int(offset)))
 }
 
-func (w *Workers) attend(s *mlx.Scope, in [5]mlx.Array, scale float32, offset int) (y, keys, values mlx.Array) {
+func (a *Attention) call(s *mlx.Scope, in [5]mlx.Array, p Place) (y, keys, values mlx.Array) {
 	var handles [5]C.uintptr_t
-	for i, a := range in {
-		handles[i] = handle(a)
+	for i, x := range in {
+		handles[i] = handle(x)
 	}
-	r := C.grn_attend(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), &handles[0], C.float(scale), C.int(offset))
+	c := C.grn_attend{
+		workers: C.uintptr_t(a.Workers.handle), stream: C.uintptr_t(s.Stream().Handle()), gain_q: handle(a.Q.Gain), gain_k: handle(a.K.Gain),
+		norm_q: C.bool(a.Q.On), norm_k: C.bool(a.K.On), neighbours: C.bool(a.Neighbours), eps_q: C.float(a.Q.Eps), eps_k: C.float(a.K.Eps),
+		scale: C.float(a.Scale), heads: C.int(a.Heads), kv_heads: C.int(a.KVHeads), rates: C.int(len(a.Rates)),
+		position: C.int(p.Position), at: C.int(p.At), seen: C.int(p.Seen),
+	}
+	r := C.grn_attention(&c, &handles[0], (*C.float)(unsafe.SliceData(a.Rates)))
 	if err := failure(r.err); err != nil {
 		s.Fail(err)
 		return

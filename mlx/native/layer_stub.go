@@ -19,7 +19,7 @@ func (w *Workers) rope(s *mlx.Scope, _ mlx.Array, _ []float32, _ bool, _ int) ml
 	return mlx.Array{}
 }
 
-func (w *Workers) attend(s *mlx.Scope, _ [5]mlx.Array, _ float32, _ int) (y, keys, values mlx.Array) {
+func (a *Attention) call(s *mlx.Scope, _ [5]mlx.Array, _ Place) (y, keys, values mlx.Array) {
 	s.Fail(mlx.ErrNoMLX)
 	return
 }

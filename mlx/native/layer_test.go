@@ -55,6 +55,7 @@ func checkLayer(t *testing.T, s *mlx.Scope, w *native.Workers, r *rand.Rand, d m
 		for _, neighbours := range []bool{false, true} {
 			near(t, s, s.FastRope(x, 32, neighbours, mlx.Some(float32(10000)), 1, offset, mlx.Array{}), w.Rope(s, x, rates, neighbours, offset), bound, what("rope"))
 		}
+		attention := native.Attention{Workers: w, Scale: 0.125}
 		for _, size := range []int{64, 40} {
 			q, k, v := heads(6, size), heads(2, size), heads(2, size)
 			keys, values := normal(t, s, r, d, 2, 2, 128, size), normal(t, s, r, d, 2, 2, 128, size)
@@ -70,7 +71,7 @@ func checkLayer(t *testing.T, s *mlx.Scope, w *native.Workers, r *rand.Rand, d m
 				mode = ""
 			}
 			want := s.FastScaledDotProductAttention(q, allKeys, allValues, 0.125, mode, mlx.Array{}, mlx.Array{}, false)
-			y, newKeys, newValues := w.Attend(s, q, k, v, keys, values, 0.125, offset)
+			y, newKeys, newValues := attention.Append(s, q, k, v, keys, values, native.Place{Position: offset, At: offset, Seen: offset + 1})
 			near(t, s, want, y, bound, what("attend"))
 			n := offset + rows
 			first := func(a mlx.Array) mlx.Array {
@@ -96,7 +97,41 @@ func TestLayerRefuses(t *testing.T) {
 		require.EqualError(t, s.ResetErr(), "gate and up have not one shape")
 		w.Rope(s, x, make([]float32, 5), false, 0)
 		require.EqualError(t, s.ResetErr(), "more entries are rotated than there are")
-		w.Attend(s, x, x, x, x, x, 1, 3)
-		require.EqualError(t, s.ResetErr(), "q, k, v and the cache do not go together")
+		(&native.Attention{Workers: w, Scale: 1}).Append(s, x, x, x, x, x, native.Place{At: 3, Seen: 4})
+		require.EqualError(t, s.ResetErr(), "the cache has no such positions")
+	})
+}
+
+// TestAttentionWritesInPlace: a step that is built while the one before it still runs copies no buffer, and both give what
+// attention over all rows gives.
+func TestAttentionWritesInPlace(t *testing.T) {
+	w, err := native.NewWorkers(2)
+	require.NoError(t, err)
+	defer w.Free()
+	onStream(t, func(s *mlx.Scope) {
+		const heads, room, size, steps = 4, 2048, 64, 6
+		r := rand.New(rand.NewPCG(11, 12))
+		a := native.Attention{Workers: w, Scale: 0.125}
+		x := normal(t, s, r, mlx.Float32, 1, heads, 1000+steps, size)
+		keys, values := s.Zeros([]int{1, heads, room, size}, mlx.Float32), s.Zeros([]int{1, heads, room, size}, mlx.Float32)
+		cut := func(first, last int) mlx.Array {
+			return s.Slice(x, []int{0, 0, first, 0}, []int{1, heads, last, size}, []int{1, 1, 1, 1})
+		}
+		past := cut(0, 1000)
+		y, keys, values := a.Append(s, past, past, past, keys, values, native.Place{Seen: 1})
+		require.NoError(t, mlx.Eval(y, keys, values))
+		active := mlx.ActiveMemory()
+		require.NoError(t, mlx.ResetPeakMemory())
+		var got []mlx.Array
+		for i := 1000; i < 1000+steps; i++ {
+			row := cut(i, i+1)
+			y, keys, values = a.Append(s, row, row, row, keys, values, native.Place{At: i, Seen: i + 1})
+			require.NoError(t, mlx.AsyncEval(y))
+			got = append(got, y)
+		}
+		require.NoError(t, mlx.Eval(append(got, keys)...))
+		require.Less(t, mlx.PeakMemory()-active, heads*room*size*4, "a buffer is copied")
+		want := s.FastScaledDotProductAttention(x, x, x, 0.125, "causal", mlx.Array{}, mlx.Array{}, false)
+		near(t, s, s.Slice(want, []int{0, 0, 1000, 0}, []int{1, heads, 1000 + steps, size}, []int{1, 1, 1, 1}), s.ConcatenateAxis(got, 2), 2e-5, "attend")
 	})
 }

@@ -33,11 +33,21 @@ typedef struct {
 // x [.., inputs] w^T + bias -> [.., outputs].
 grn_one grn_affine_product(const grn_affine *w, uintptr_t x);
 
-// See layer.go. weight may be 0; rates are copied; in: q, k, v, keys, values.
+// See layer.go. weight may be 0; rates are copied.
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);
 grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_t up);
 grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset);
-grn_three grn_attend(uintptr_t workers, uintptr_t stream, const uintptr_t *in, float scale, int offset);
+
+typedef struct {
+  uintptr_t workers, stream, gain_q, gain_k; // gains may be 0
+  bool norm_q, norm_k, neighbours;
+  float eps_q, eps_k, scale;
+  int heads, kv_heads, rates; // heads 0: q, k and v have an axis of heads
+  int position, at, seen;
+} grn_attend;
+
+// in: q, k, v, keys, values.
+grn_three grn_attention(const grn_attend *a, const uintptr_t *in, const float *rates);
 
 #ifdef __cplusplus
 }

@@ -3,6 +3,7 @@
 #include "product.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace gr {
 namespace {
@@ -107,6 +108,24 @@ void by_panels(const Job &j, int q, Runs runs) {
 }
 
 }  // namespace
+
+const float *Angles::of(const std::vector<float> &rates, int64_t position, int64_t rows) {
+  for (const Table &t : tables_)
+    if (t.position == position && t.rows == rows && t.rates == rates) return t.values.data();
+  Table &t = tables_[next_ = 1 - next_];
+  const size_t half = rates.size();
+  t.rows = 0; // nothing, should memory be short
+  t.values.resize(2 * half * rows);
+  for (int64_t r = 0; r < rows; r++) {
+    float *c = t.values.data() + 2 * half * r, *s = c + half;
+    for (size_t i = 0; i < half; i++) {
+      const float angle = (float)(position + r) * rates[i];
+      c[i] = std::cos(angle), s[i] = std::sin(angle);
+    }
+  }
+  t.rates = rates, t.position = position, t.rows = rows;
+  return t.values.data();
+}
 
 void product(Workers &on, const Affine &w, Form form, int tile, Span x, int64_t rows, Span y, Span bias) {
   if (rows == 0 || w.outputs == 0) return;

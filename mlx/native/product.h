@@ -6,10 +6,26 @@
 
 namespace gr {
 
+// Cosines and sines of rotary positions, kept from one layer of a forward to the next.
+class Angles {
+ public:
+  // For each of `rows` positions from `position` on: the cosines of position * rates, then the sines. Valid until the next call.
+  const float *of(const std::vector<float> &rates, int64_t position, int64_t rows);
+
+ private:
+  struct Table {
+    std::vector<float> rates, values;
+    int64_t position = 0, rows = 0;
+  };
+  Table tables_[2]; // some models have layers of two kinds
+  int next_ = 0;
+};
+
 // What an engine computes with.
 struct Workers {
   Workers(int threads, const Kernels &k) : pool(threads), kernels(k) {}
   Pool pool;
+  Angles angles; // under the pool's lock
   const Kernels &kernels;
 };
 

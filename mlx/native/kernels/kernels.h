@@ -76,12 +76,13 @@ struct Kernels {
   void (*rms_norm)(const float *x, const float *weight, float eps, int64_t n, float *y);
   // y = silu(gate) * up.
   void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
-  // Softmax-weighted values of one query: scores of n keys of d entries, then the sum of n values of dv entries.
-  // k and v are rows with the strides given, of one type; scores has room for n.
+  // One query over n keys of d entries: y is the sum of the n values of dv entries, each times exp(score - top), where top is
+  // the highest score (minus infinity where all are that) and total the sum of these weights. k and v are rows with the
+  // strides given, of one type; scores has room for n.
   void (*attend)(const float *q, Type type, const void *k, int64_t k_stride, const void *v, int64_t v_stride, int64_t n, int d, int dv,
-                 float scale, float *scores, float *y);
-  // The same for up to 6 queries in a row, of which query i sees the first n + i keys: pack_keys has made k of all keys, v is
-  // rows of floats, dv a multiple of 16; scores has room for 6 (n + 21).
+                 float scale, float *scores, float *y, float *top, float *total);
+  // Softmax-weighted values of up to 6 queries in a row, of which query i sees the first n + i keys: pack_keys has made k of all
+  // keys, v is rows of floats, dv a multiple of 16; scores has room for 6 (n + 21).
   void (*attend_rows)(const float *q, int64_t q_stride, int queries, const float *k, const float *v, int64_t v_stride, int64_t n, int d, int dv,
                       float scale, float *scores, float *y, int64_t y_stride);
   // 16 keys side by side: to[n / 16, rounded up][d][16], zero behind the last.

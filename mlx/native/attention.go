@@ -1,0 +1,41 @@
+package native
+
+import "github.com/graphrun/graphrun/mlx"
+
+// Attention is causal attention over a cache to which it appends first. Scores, softmax and sums are float32.
+type Attention struct {
+	Workers *Workers
+	Scale   float32 // of the scores
+	// Heads and KVHeads say that q is [B, T, heads * D] and k and v [B, T, kv_heads * D], as projections give them; the result is
+	// like q then. 0: [B, heads, T, D].
+	Heads, KVHeads int
+	// What is done to each head of q and k before: a norm, then a rotation of the first 2 len(Rates) entries by the angles
+	// position * rates, in pairs (i, i + len(Rates)) or neighbours. Each is rounded as if it stood alone.
+	Q, K       HeadNorm
+	Rates      []float32
+	Neighbours bool
+}
+
+// HeadNorm is an rms norm over a head's entries.
+type HeadNorm struct {
+	On   bool
+	Gain mlx.Array // [D]; absent: 1
+	Eps  float32
+}
+
+// Place is where the new rows stand.
+type Place struct {
+	Position int // of the first: what it is rotated by
+	At       int // where it goes in the buffers
+	Seen     int // how many rows of the buffers it sees, itself among them; the next sees one more
+}
+
+// Append writes k and v into the buffers keys and values [B, kv_heads, room, D] and gives the attention of q over them, and
+// the buffers as they are then. It writes into their own memory: who still holds the arrays given, or a view of them, finds
+// what was written there. So the buffers must be the caller's alone but for what lies before At, which does not change.
+func (a *Attention) Append(s *mlx.Scope, q, k, v, keys, values mlx.Array, p Place) (y, newKeys, newValues mlx.Array) {
+	if s.Err() != nil {
+		return
+	}
+	return a.call(s, [5]mlx.Array{q, k, v, keys, values}, p)
+}
