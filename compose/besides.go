@@ -114,7 +114,7 @@ func (b *besides) variant(v *syntax.Variant, scope facts) {
 		b.patterns(line.Patterns)
 		for _, k := range line.Kinds {
 			if !containsString(kindNames, k.Text) {
-				helpNames(b.errorf("bad-word", k.At, "there is no kind of port %s", k.Text), k.Text, kindNames, "kinds")
+				b.errorf("bad-word", k.At, "there is no kind of port %s", k.Text).Among(k.Text, kindNames, "kinds")
 			}
 		}
 		b.typed(line.When, port, "bool", "a condition")
@@ -158,7 +158,7 @@ func (b *besides) row(v *syntax.Variant, r syntax.Row, scope facts) {
 		known, ok := scope[w.Text]
 		switch {
 		case !ok || letIndex(v.Let, w.Text) < 0:
-			helpNames(b.errorf("unknown-name", w.At, "%s is no int let of the variant", w.Text), w.Text, letNames(v.Let), "lets")
+			b.errorf("unknown-name", w.At, "%s is no int let of the variant", w.Text).Among(w.Text, letNames(v.Let), "lets")
 		case known.Type != expr.Int && known.Type != expr.Dyn:
 			b.errorf("parameter-type", w.At, "a row count is an int; %s is of type %s", w.Text, expr.TypeName(known.Type))
 		}
@@ -199,7 +199,7 @@ func (b *besides) args(class *registry.Class, args []syntax.Arg, scope facts) {
 		}
 		switch {
 		case p == nil:
-			helpNames(b.errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text), a.Name.Text, paramNames(class.Params), "it has")
+			b.errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text).Among(a.Name.Text, paramNames(class.Params), "it has")
 		case a.Value != nil && p.Type != "class" && p.Type != "string":
 			b.typed(a.Value, scope, p.Type, class.Name+"'s parameter "+p.Name)
 		}

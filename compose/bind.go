@@ -93,7 +93,7 @@ func (c *composer) knownEntries(v *variant, words []syntax.Word) bool {
 	for _, w := range words {
 		if !containsString(names, w.Text) {
 			d := c.list.Errorf("unknown-entry", w.At, "the model %s has no entry %s", c.model.Name.Text, w.Text)
-			helpNames(d, w.Text, names, "its entries")
+			d.Among(w.Text, names, "its entries")
 			good = false
 		}
 	}
@@ -259,7 +259,7 @@ func (c *composer) checkLines(lines []*boundLine) {
 				paths = append(paths, generalised(c.plan.Ports[i].Path))
 			}
 			d := c.list.Errorf("bind-no-match", line.spec.Patterns[0].At, "no port matches %s%s", wordList(line.spec.Patterns), ofKinds(line.spec.Kinds))
-			helpNames(d, line.spec.Patterns[0].Text, paths, "ports")
+			d.Among(line.spec.Patterns[0].Text, paths, "ports")
 		case line.held && !line.won && !line.owner.doc.Variant.Default:
 			c.list.Warnf("bind-hidden", line.spec.At, "later lines hide this one whole: no row count of any port runs what it says")
 		}

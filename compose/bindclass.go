@@ -207,7 +207,7 @@ func (c *composer) unknownClass(v *syntax.Variant, name syntax.Word) {
 	for _, n := range v.Classes {
 		names = append(names, n.Name.Text)
 	}
-	helpNames(c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text), name.Text, names, "classes")
+	c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text).Among(name.Text, names, "classes")
 }
 
 func classNames(r *registry.Registry) []string {

@@ -104,7 +104,7 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 			paths = append(paths, generalised(c.plan.States[i].Path))
 		}
 		d := c.list.Errorf("state-no-match", line.Patterns[0].At, "no state matches %s", wordList(line.Patterns))
-		helpNames(d, line.Patterns[0].Text, paths, "states")
+		d.Among(line.Patterns[0].Text, paths, "states")
 		return false
 	}
 	return good

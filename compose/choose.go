@@ -26,7 +26,7 @@ func (c *composer) choose() *syntax.Document {
 		}
 		names := append(append(c.lib.shippedNames("models"), c.lib.shippedNames("variants")...), c.lib.shippedNames("rules")...)
 		d := c.list.Errorf("unknown-model", diag.Range{File: c.req.Model}, "no model, variant or rules %s are shipped; a file of your own is named by its path", c.req.Model)
-		helpNames(d, c.req.Model, names, "shipped")
+		d.Among(c.req.Model, names, "shipped")
 		return nil
 	}
 	if c.req.Config == nil {

@@ -23,7 +23,7 @@ func (c *composer) classArgs(class *registry.Class, given []syntax.Arg, name syn
 		}
 		if !known {
 			d := c.list.Errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text)
-			helpNames(d, a.Name.Text, paramNames(class.Params), "it has")
+			d.Among(a.Name.Text, paramNames(class.Params), "it has")
 			good = false
 		}
 	}
@@ -34,7 +34,7 @@ func (c *composer) classArgs(class *registry.Class, given []syntax.Arg, name syn
 			v, ok := c.classArg(p, arg, class.Name, scope)
 			if ok && len(p.OneOf) > 0 && !containsString(p.OneOf, v.Text()) {
 				d := c.list.Errorf("bad-word", argRange(*arg), "%s's %s is %s, not %s", class.Name, p.Name, strings.Join(p.OneOf, " or "), v.Text())
-				helpNames(d, v.Text(), p.OneOf, "one of")
+				d.Among(v.Text(), p.OneOf, "one of")
 				ok = false
 			}
 			good = good && ok
@@ -90,7 +90,7 @@ func (c *composer) classValue(p registry.Param, arg *syntax.Arg, owner string, s
 	class := c.reg.Class(name.Text)
 	if class == nil {
 		d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text)
-		helpNames(d, name.Text, classNames(c.reg), "classes")
+		d.Among(name.Text, classNames(c.reg), "classes")
 		return plan.Value{}, false
 	}
 	args, ok := c.classArgs(class, given, name, scope)

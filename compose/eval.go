@@ -251,12 +251,7 @@ func (p place) argument(kind string, arg syntax.Arg, owner string) (plan.Value, 
 	case "dtype":
 		d, ok := dtype.Parse(e.Node.Value)
 		if !ok {
-			diagnostic := c.list.Errorf("unknown-dtype", e.At(), "%s is no dtype", e.Node.Value)
-			if help := diag.DidYouMean(e.Node.Value, dtype.Names()); help != "" {
-				diagnostic.Helped("%s", help)
-			} else {
-				diagnostic.Helped("dtypes: %s", strings.Join(dtype.Names(), ", "))
-			}
+			c.list.Errorf("unknown-dtype", e.At(), "%s is no dtype", e.Node.Value).Among(e.Node.Value, dtype.Names(), "dtypes")
 		}
 		return plan.Value{Kind: plan.Dtype, Dtype: d}, ok
 	case "dims":

@@ -81,7 +81,7 @@ func (c *composer) chooseExample(doc *syntax.Document, list []*Example) *Example
 		return nil
 	}
 	d := c.list.Errorf("no-example", doc.Name.At, "%s has no example %s", doc.Name.Text, c.req.Example)
-	helpNames(d, c.req.Example, names, "its examples, by number or name")
+	d.Among(c.req.Example, names, "its examples, by number or name")
 	return nil
 }
 
@@ -297,7 +297,7 @@ func (r *exampleReader) fields(n *yaml.Node, what string, to map[string]any) {
 		place, known := to[key.Value]
 		if !known {
 			d := r.c.list.Errorf("unknown-key", r.doc.File.Range(key), "%s has no key %q", what, key.Value)
-			helpNames(d, key.Value, sortedKeys(to), "its keys")
+			d.Among(key.Value, sortedKeys(to), "its keys")
 			r.good = false
 			continue
 		}

@@ -23,7 +23,7 @@ func (c *composer) mergedFrom(doc *syntax.Document, open []string) *syntax.Docum
 	base := c.lib.model(doc.Extends.Text, doc)
 	if base == nil {
 		d := c.list.Errorf("unknown-model", doc.Extends.At, "there is no model %s to extend, beside this file or shipped", doc.Extends.Text)
-		helpNames(d, doc.Extends.Text, c.lib.shippedNames("models"), "shipped")
+		d.Among(doc.Extends.Text, c.lib.shippedNames("models"), "shipped")
 		return nil
 	}
 	if base = c.mergedFrom(base, open); base == nil {

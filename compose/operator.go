@@ -2,7 +2,6 @@ package compose
 
 import (
 	"errors"
-	"slices"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -83,7 +82,7 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 			key := syntax.Word{Text: n.Content[i].Value, At: call.Input.File.Range(n.Content[i])}
 			if !find[key.Text] {
 				d := c.list.Errorf("unknown-input", key.At, "%s has no input %s", owner, key.Text)
-				helpNames(d, key.Text, names, "inputs")
+				d.Among(key.Text, names, "inputs")
 				good = false
 				continue
 			}
@@ -129,7 +128,7 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 			params = append(params, a)
 		default:
 			d := c.list.Errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", owner, a.Name.Text)
-			helpNames(d, a.Name.Text, append(append([]string(nil), paramNames...), names...), "it has")
+			d.Among(a.Name.Text, append(append([]string(nil), paramNames...), names...), "it has")
 			good = false
 		}
 	}
@@ -175,16 +174,6 @@ func (c *composer) named(key syntax.Word, n *yaml.Node, file *source.File, owner
 		return operand{word: &syntax.Word{Text: key.Text, At: key.At}, at: key.At}, true
 	}
 	return c.operandOf(&syntax.Expr{Node: n, File: file}, owner)
-}
-
-func helpNames(d *diag.Diagnostic, word string, names []string, what string) {
-	if help := diag.DidYouMean(word, names); help != "" {
-		d.Helped("%s", help)
-	} else if len(names) > 0 {
-		names = append([]string(nil), names...)
-		slices.Sort(names)
-		d.Helped("%s: %s", what, strings.Join(slices.Compact(names), ", "))
-	}
 }
 
 func count(n int, what string) string {
@@ -386,7 +375,7 @@ func (x *expansion) params(p place, decl []registry.Param, given []syntax.Arg, o
 			v, ok := p.argument(d.Type, *arg, owner)
 			if ok && len(d.OneOf) > 0 && !containsString(d.OneOf, v.Text()) {
 				dd := x.c.list.Errorf("bad-word", argRange(*arg), "%s's %s is %s, not %s", owner, d.Name, strings.Join(d.OneOf, ", "), v.Text())
-				helpNames(dd, v.Text(), d.OneOf, "one of")
+				dd.Among(v.Text(), d.OneOf, "one of")
 				ok = false
 			}
 			good = good && ok

@@ -22,7 +22,7 @@ func (c *composer) nativeOperators() bool {
 					}
 				}
 				d := c.list.Errorf("not-native", w.At, "there are no kernels of its own for an operator %s", w.Text)
-				helpNames(d, w.Text, names, "operators with kernels")
+				d.Among(w.Text, names, "operators with kernels")
 				good = false
 				continue
 			}

@@ -388,7 +388,7 @@ func (x *expansion) activation(d *portDecl, width int) (*plan.Activation, bool) 
 		for _, arg := range a.Args {
 			if op.Param(arg.Name.Text) == nil {
 				e := c.list.Errorf("unknown-parameter", arg.Name.At, "%s has no parameter %s", op.Name, arg.Name.Text).In(d.path)
-				helpNames(e, arg.Name.Text, paramNames(op.Params), "it has")
+				e.Among(arg.Name.Text, paramNames(op.Params), "it has")
 				return nil, false
 			}
 		}

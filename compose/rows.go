@@ -26,7 +26,7 @@ func (v *variant) bound(c *composer, w syntax.Word) (int, bool) {
 		val, ok := v.scope[w.Text]
 		if !ok {
 			d := c.list.Errorf("unknown-name", w.At, "%s is no int let of the variant", w.Text)
-			helpNames(d, w.Text, letNames(v.doc.Variant.Let), "lets")
+			d.Among(w.Text, letNames(v.doc.Variant.Let), "lets")
 			return 0, false
 		}
 		i, isInt := val.Int()

@@ -47,7 +47,7 @@ func (c *composer) rulesDocument(name string) *syntax.Document {
 		doc = c.lib.open(name)
 	} else if doc = c.lib.readShipped("rules/" + name + ".yaml"); doc == nil {
 		d := c.list.Errorf("unknown-rules", diag.Range{File: name}, "no rules %s are shipped; a file of your own is named by its path", name)
-		helpNames(d, name, c.lib.shippedNames("rules"), "shipped")
+		d.Among(name, c.lib.shippedNames("rules"), "shipped")
 	}
 	if doc == nil {
 		return nil

@@ -237,12 +237,12 @@ func (s *checker) graph(b *body, d *syntax.Body, out []syntax.Output, nodesAt di
 		s.shape(b, o.Dims, true)
 		if b.find(o.Name.Text) == nil {
 			d := s.c.list.Errorf("missing-result", o.Name.At, "no line of the body gives the result %s", o.Name.Text)
-			helpNames(d, o.Name.Text, valueNames(b), "it gives")
+			d.Among(o.Name.Text, valueNames(b), "it gives")
 		}
 	}
 	if out == nil && nodesAt.Line > 0 && b.find("logits") == nil {
 		d := s.c.list.Errorf("missing-result", nodesAt, "no line of the body gives logits, which a model's text entry gives")
-		helpNames(d, "logits", valueNames(b), "it gives")
+		d.Among("logits", valueNames(b), "it gives")
 	}
 }
 
@@ -361,7 +361,7 @@ func (s *checker) given(b *body, file *source.File, n *yaml.Node, offset int, sr
 			continue
 		}
 		d := s.c.list.Errorf("unknown-name", at, "given.%s: %s is no input of this body, and no line of it gives %s", name, name, name)
-		helpNames(d, name, b.values(), "it has")
+		d.Among(name, b.values(), "it has")
 	}
 }
 

@@ -103,7 +103,7 @@ func (s *checker) state(b *body, d *syntax.State) {
 	for _, f := range d.Fields {
 		if types[f.Name.Text] == "" {
 			e := s.c.list.Errorf("unknown-key", f.Name.At, "a %s has no field %s", kind.Name, f.Name.Text)
-			helpNames(e, f.Name.Text, paramNames(kind.Fields), "fields")
+			e.Among(f.Name.Text, paramNames(kind.Fields), "fields")
 		}
 	}
 	s.args(b, d.Fields, func(name string) string { return types[name] }, "the state "+d.Name.Text)
@@ -145,7 +145,7 @@ func (s *checker) use(b *body, w syntax.Word) {
 		d.Because(n.at, "it is a port: a port is called, not passed")
 		return
 	}
-	helpNames(d, w.Text, b.Names(), "names here")
+	d.Among(w.Text, b.Names(), "names here")
 }
 
 func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
@@ -184,7 +184,7 @@ func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
 					}
 				}
 			}
-			helpNames(d, call.State.Text, states, "states")
+			d.Among(call.State.Text, states, "states")
 		}
 	}
 	if call.Anonymous != nil {
@@ -194,7 +194,7 @@ func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
 	for _, col := range call.Collect {
 		if wordIndex(n.Results, col.Value.Text) < 0 {
 			d := s.c.list.Errorf("missing-result", col.Value.At, "%s is no result of this call, so it cannot be collected", col.Value.Text)
-			helpNames(d, col.Value.Text, wordTexts(n.Results), "its results")
+			d.Among(col.Value.Text, wordTexts(n.Results), "its results")
 		}
 	}
 	s.named(inner, call, len(n.Results))

@@ -183,7 +183,7 @@ func (x *expansion) stateOf(p place, w syntax.Word) (int, *plan.State) {
 			}
 		}
 		e := x.c.list.Errorf("unknown-state", w.At, "%s is not a state here", w.Text).In(p.prefix)
-		helpNames(e, w.Text, names, "states")
+		e.Among(w.Text, names, "states")
 		return -1, nil
 	}
 	index := x.c.stateIndex(x, d, w.At)
@@ -228,7 +228,7 @@ func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
 			}
 			if !known {
 				e := c.list.Errorf("unknown-key", f.Name.At, "a %s has no field %s", kind.Name, f.Name.Text)
-				helpNames(e, f.Name.Text, paramNames(kind.Fields), "fields")
+				e.Among(f.Name.Text, paramNames(kind.Fields), "fields")
 				return -1
 			}
 		}

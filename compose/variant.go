@@ -165,7 +165,7 @@ func (c *composer) variantDocument(name string) *syntax.Document {
 		doc = c.lib.readShipped("variants/" + name + ".yaml")
 		if doc == nil {
 			d := c.list.Errorf("unknown-variant", diag.Range{File: name}, "no variant %s is shipped; a file of your own is named by its path", name)
-			helpNames(d, name, c.lib.shippedNames("variants"), "shipped")
+			d.Among(name, c.lib.shippedNames("variants"), "shipped")
 			return nil
 		}
 	}

@@ -361,7 +361,7 @@ func (b *viewBuilder) changes(s *syntax.ViewStep) []view.Change {
 			}
 		default:
 			d := b.c.list.Errorf("view", item.At(), "each cannot %s", verb)
-			helpNames(d, verb, []string{"add", "multiply", "clip", "astype", "moveaxis", "transpose", "reshape", "view"}, "it can")
+			d.Among(verb, []string{"add", "multiply", "clip", "astype", "moveaxis", "transpose", "reshape", "view"}, "it can")
 			b.failed = true
 		}
 	}

@@ -71,6 +71,14 @@ func (d *Diagnostic) Helped(format string, args ...any) *Diagnostic {
 	return d
 }
 
+// Among advises on an unknown word: what it most likely meant, else which words there are.
+func (d *Diagnostic) Among(word string, names []string, what string) *Diagnostic {
+	if help := Among(word, names, what); help != "" {
+		d.Helped("%s", help)
+	}
+	return d
+}
+
 // In says where in the graph.
 func (d *Diagnostic) In(path string) *Diagnostic {
 	d.Path = path

@@ -1,6 +1,10 @@
 package diag
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // Nearest finds the candidate that a misspelt word most likely meant: the least edit distance, at most a third of the
 // word's length (at least one edit; of one or two letters only a swap or other case). Empty where nothing is near.
@@ -28,6 +32,58 @@ func DidYouMean(word string, candidates []string) string {
 		return "did you mean " + n + "?"
 	}
 	return ""
+}
+
+// maxListed is how many words Among lists.
+const maxListed = 8
+
+// Among is a help line for an unknown word: the one that it most likely meant, else those that there are, those first that
+// hold it or begin as it does. Empty where there are none.
+func Among(word string, names []string, what string) string {
+	if help := DidYouMean(word, names); help != "" {
+		return help
+	}
+	return Listed(word, names, what)
+}
+
+// Listed lists the words that there are in a help line, those first that hold a word or begin as it does.
+func Listed(word string, names []string, what string) string {
+	names = slices.Clone(names)
+	slices.SortFunc(names, func(a, b string) int {
+		if d := kinship(word, b) - kinship(word, a); d != 0 {
+			return d
+		}
+		return strings.Compare(a, b)
+	})
+	if names = slices.Compact(names); len(names) == 0 {
+		return ""
+	}
+	more := ""
+	if n := len(names) - maxListed; n > 1 {
+		names, more = names[:maxListed], fmt.Sprintf(" and %d more", n)
+	}
+	return what + ": " + strings.Join(names, ", ") + more
+}
+
+// kinship is how much a word and a name have in common: the whole of one, or a beginning of three letters or more.
+func kinship(word, name string) int {
+	word, name = strings.ToLower(word), strings.ToLower(name)
+	if short, long := word, name; len(short) > 0 && len(long) > 0 {
+		if len(short) > len(long) {
+			short, long = long, short
+		}
+		if len(short) >= 2 && strings.Contains(long, short) {
+			return 100 + len(short)
+		}
+	}
+	n := 0
+	for n < len(word) && n < len(name) && word[n] == name[n] {
+		n++
+	}
+	if n < 3 {
+		return 0
+	}
+	return n
 }
 
 // Fix is what could be written in the place of what is wrong: the word of a "did you mean" line. ok is false where there

@@ -99,6 +99,7 @@ func anyUnder(asked map[string]bool, prefix string) bool {
 type configError struct {
 	key     string
 	message string
+	help    string
 }
 
 func (e *configError) Error() string { return e.message }
@@ -175,10 +176,11 @@ func (a accessor) get(m, k, fallback ref.Val) ref.Val {
 				message = fmt.Sprintf("%s%s is null in %s", path, key, file)
 			}
 			message += "; want " + a.want
+			help := fmt.Sprintf("where models may leave it out, give a default: %s.%s('%s', %s)", reader(path), a.name, key, a.example())
 			if near := nearest(string(key), present); near != "" && !found {
-				message += fmt.Sprintf(" (it has %s%s)", path, near)
+				help = fmt.Sprintf("it has %s%s", path, near)
 			}
-			return wrapErr(&configError{string(key), message})
+			return wrapErr(&configError{string(key), message, help})
 		}
 		if types.IsUnknownOrError(fallback) {
 			return fallback
@@ -187,9 +189,64 @@ func (a accessor) get(m, k, fallback ref.Val) ref.Val {
 	}
 	out, ok := a.read(v)
 	if !ok {
-		return wrapErr(&configError{string(key), fmt.Sprintf("%s%s in %s is %s (%s); want %s", path, key, file, Value{Val: v}.Show(), jsonType(v), a.want)})
+		help := ""
+		if other := readerOf(v); other != "" {
+			help = fmt.Sprintf("read it with %s.%s('%s'), or correct %s", reader(path), other, key, file)
+		}
+		return wrapErr(&configError{string(key), fmt.Sprintf("%s%s in %s is %s (%s); want %s", path, key, file, Value{Val: v}.Show(), jsonType(v), a.want), help})
 	}
 	return out
+}
+
+// example is a default as it could be written.
+func (a accessor) example() string {
+	switch a.result {
+	case Int:
+		return "0"
+	case Float:
+		return "0.0"
+	case Bool:
+		return "false"
+	case String:
+		return "''"
+	case Dict:
+		return "{}"
+	}
+	return "[]"
+}
+
+// reader writes the object of the config at a path.
+func reader(path string) string {
+	out := "config"
+	for _, key := range strings.Split(strings.TrimSuffix(path, "."), ".") {
+		if key != "" {
+			out += ".dict('" + key + "')"
+		}
+	}
+	return out
+}
+
+// readerOf names the accessor that reads a value.
+func readerOf(v ref.Val) string {
+	switch x := v.(type) {
+	case types.Int:
+		return "int"
+	case types.Double:
+		return "float"
+	case types.String:
+		return "string"
+	case types.Bool:
+		return "bool"
+	case traits.Mapper:
+		return "dict"
+	case traits.Lister:
+		if n, _ := x.Size().(types.Int); n > 0 {
+			if one := readerOf(x.Get(types.Int(0))); one != "" && one != "dict" && !strings.HasSuffix(one, "s") {
+				return one + "s"
+			}
+		}
+	}
+	return ""
 }
 
 func jsonType(v ref.Val) string {

@@ -3,7 +3,6 @@ package expr
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
@@ -36,6 +35,12 @@ type Givens interface {
 	HasValue(name string) (has, known bool)
 	// GivenNames lists the names that may be asked, for suggestions.
 	GivenNames() []string
+}
+
+// Witness is a scope that knows names which an expression cannot use, and why.
+type Witness interface {
+	// Known gives what a name is and what to write instead; no message where it is nothing.
+	Known(name string) (message, help string)
 }
 
 // Engine compiles and evaluates. It is not for concurrent use.
@@ -111,9 +116,12 @@ func (e *Engine) parse(src string) *parsed {
 	}
 	var plain bool
 	if p.tree, plain = plainTree(src); !plain {
+		if p.err = e.comment(src); p.err != nil {
+			return p
+		}
 		tree, issues := e.base.Parse(src)
 		if issues.Err() != nil {
-			p.err = syntaxError(src, issues)
+			p.err = e.syntaxError(src, issues)
 			return p
 		}
 		p.cel, p.tree = tree, tree.NativeRep()
@@ -227,7 +235,7 @@ func unknownGiven(u use, g Givens) *Error {
 	e := &Error{Code: "unknown-name", Offset: u.offset, Length: len([]rune(u.name)),
 		Message: fmt.Sprintf("given.%s: %s is no input of this body, and no line of it gives %s", u.name, u.name, u.name)}
 	if g != nil {
-		e.Help = diag.DidYouMean(u.name, g.GivenNames())
+		e.Help = diag.Among(u.name, g.GivenNames(), "it may ask")
 	}
 	return e
 }
@@ -297,11 +305,6 @@ func (e *Engine) run(p *parsed, c *compiled, vars []ref.Val) (ref.Val, error) {
 	return out, err
 }
 
-func unknownName(u use, s Scope) *Error {
-	return &Error{Code: "unknown-name", Offset: u.offset, Length: len([]rune(u.name)),
-		Message: fmt.Sprintf("%s is not a name here", u.name), Help: diag.DidYouMean(u.name, s.Names())}
-}
-
 // compile finds what an expression was compiled to for the types that its names have here, or compiles it.
 func (e *Engine) compile(p *parsed, s Scope) *compiled {
 	if p.err != nil {
@@ -340,7 +343,7 @@ func (e *Engine) build(p *parsed, of []*Type) *compiled {
 	if p.cel == nil {
 		tree, issues := e.base.Parse(p.src)
 		if issues.Err() != nil {
-			return &compiled{err: syntaxError(p.src, issues)}
+			return &compiled{err: e.syntaxError(p.src, issues)}
 		}
 		p.cel = tree
 	}
@@ -357,7 +360,7 @@ func (e *Engine) build(p *parsed, of []*Type) *compiled {
 	}
 	checked, issues := env.Check(p.cel)
 	if issues.Err() != nil {
-		return &compiled{err: typeError(p.src, issues)}
+		return &compiled{err: e.typeError(p, of, issues)}
 	}
 	return &compiled{env: env, checked: checked, result: checked.OutputType()}
 }
@@ -374,66 +377,12 @@ func offsetOf(src string, line, col int) int {
 	return min(at+max(col, 0), len(runes))
 }
 
-func syntaxError(src string, issues *cel.Issues) *Error {
-	first := issues.Errors()[0]
-	message := first.Message
-	if i := strings.Index(message, " expecting "); i > 0 {
-		message = message[:i]
-	}
-	message = strings.TrimPrefix(message, "Syntax error: ")
-	if strings.Contains(message, "<EOF>") {
-		message = "the expression ends too early"
-	}
-	return &Error{Code: "expression-syntax", Offset: offsetOf(src, first.Location.Line(), first.Location.Column()), Message: message}
-}
-
-var overload = regexp.MustCompile(`found no matching overload for '([^']*)' applied to '(.*)'`)
-
-// signs are how operators are written.
-var signs = map[string]string{"_==_": "==", "_!=_": "!=", "_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
-	"_&&_": "&&", "_||_": "||", "!_": "!", "_?_:_": "? :", "@in": "in", "-_": "-", "_[_]": "[ ]"}
-
-func typeError(src string, issues *cel.Issues) *Error {
-	first := issues.Errors()[0]
-	e := &Error{Code: "expression-type", Offset: offsetOf(src, first.Location.Line(), first.Location.Column()), Message: first.Message}
-	if m := overload.FindStringSubmatch(first.Message); m != nil {
-		name, args := m[1], strings.ReplaceAll(m[2], "double", "float")
-		args = strings.ReplaceAll(args, "map(string, dyn)", "map")
-		if op, ok := signs[name]; ok {
-			name = op
-		}
-		e.Message = fmt.Sprintf("%s does not take %s", name, args)
-		switch {
-		case strings.Contains(args, "int") && strings.Contains(args, "float") && (name == "==" || name == "!=" || name == "in" || name == "? :"):
-			e.Help = fmt.Sprintf("the two sides of %s want one type: write 0.0 for 0", name)
-		case name == "+" && strings.Contains(args, "string"):
-			e.Help = "a template puts values into text: '{name}'"
-		}
-	} else if strings.HasPrefix(first.Message, "undeclared reference to") {
-		e.Code = "unknown-function"
-		name := strings.Split(first.Message, "'")[1]
-		e.Message = fmt.Sprintf("there is no function %s", name)
-		e.Help = diag.DidYouMean(name, functionNames)
-	} else if strings.HasPrefix(first.Message, "undefined field") {
-		e.Code = "unknown-field"
-		name := strings.Split(first.Message, "'")[1]
-		e.Message = fmt.Sprintf("there is no field %s here", name)
-		e.Help = diag.DidYouMean(name, allFields())
-	}
-	return e
-}
-
-// functionNames are what a misspelt function may have meant.
-var functionNames = []string{"int", "float", "bool", "string", "dict", "ints", "floats", "strings", "bools", "has", "is_null", "min", "max", "abs",
-	"pow", "log", "sqrt", "floor", "ceil", "size", "tensors", "all", "exists", "exists_one", "filter", "map", "startsWith", "endsWith", "contains",
-	"matches", "replace", "split", "join", "lowerAscii", "reverse", "range", "sort", "distinct", "flatten", "slice", "first", "last"}
-
 func evalError(p *parsed, err error, vars []ref.Val) *Error {
 	src := p.src
 	out := &Error{Code: "expression-value", Length: len([]rune(src)), Message: strings.TrimPrefix(err.Error(), "no such overload: ")}
 	var ce *configError
 	if errors.As(err, &ce) {
-		out.Code, out.Message = "config-value", ce.message
+		out.Code, out.Message, out.Help = "config-value", ce.message, ce.help
 		for _, quote := range []string{"'", `"`} {
 			if i := strings.Index(src, quote+ce.key+quote); i >= 0 {
 				out.Offset, out.Length = len([]rune(src[:i])), len([]rune(ce.key))+2
@@ -444,7 +393,16 @@ func evalError(p *parsed, err error, vars []ref.Val) *Error {
 	}
 	if strings.Contains(out.Message, "cost") && strings.Contains(out.Message, "exceed") {
 		out.Code, out.Message = "expression-cost", "the expression takes more steps than one may; a list that it walks is too long"
+		out.Help = "walk it once in a `let` and use that, or ask fewer tensors by a narrower pattern"
 		return out
+	}
+	switch {
+	case strings.Contains(out.Message, "is not a whole number"):
+		out.Help = "one of the two numbers is wrong, or the fraction is meant: `1.0 * a / b`, of which `int(floor(x))` is the whole part"
+	case strings.Contains(out.Message, "index out of bounds"):
+		out.Help = "a list of n has the indices 0 to n - 1; `size(list)` is n"
+	case strings.Contains(out.Message, "not known when a file is composed"):
+		out.Help = "B, T and S stand in dims and in guards alone; a fixed dim is one that is no B, T or S"
 	}
 	if shown := showValues(p, vars); shown != "" {
 		out.Message += " (with " + shown + ")"

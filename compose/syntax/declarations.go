@@ -1,9 +1,12 @@
 package syntax
 
 import (
+	"strings"
+
 	"gopkg.in/yaml.v3"
 
 	"github.com/graphrun/graphrun/compose/source"
+	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/port"
 )
 
@@ -73,7 +76,7 @@ func (p *parser) documentKey(d *Document, kv pair, keys []string) {
 		d.View = p.view(v)
 	case "compiled":
 		if d.Compiled = p.word(k, v); d.Compiled != nil && !contains([]string{"shapeless", "by_shape"}, d.Compiled.Text) {
-			p.list.Errorf("bad-word", d.Compiled.At, "compiled is shapeless or by_shape, not %s", d.Compiled.Text)
+			p.list.Errorf("bad-word", d.Compiled.At, "compiled is shapeless or by_shape, not %s", d.Compiled.Text).Among(d.Compiled.Text, []string{"shapeless", "by_shape"}, "one of")
 		}
 	case "in":
 		d.In = p.inputs(v)
@@ -148,7 +151,7 @@ func (p *parser) params(n *yaml.Node) []Param {
 	for _, x := range p.pairs(n, "params") {
 		p.declared(x.key, "a parameter")
 		if contains(reservedKeys, x.key.Text) {
-			p.list.Errorf("reserved-name", x.key.At, "%s is a key of every call and cannot be a parameter", x.key.Text)
+			p.list.Errorf("reserved-name", x.key.At, "%s is a key of every call and cannot be a parameter", x.key.Text).Helped("give it another name")
 		}
 		param := Param{Name: x.key}
 		switch v := x.value; {
@@ -165,8 +168,7 @@ func (p *parser) params(n *yaml.Node) []Param {
 			continue
 		}
 		if !contains(paramTypes, param.Type.Text) {
-			d := p.list.Errorf("unknown-type", param.Type.At, "no parameter has the type %q", param.Type.Text)
-			d.Helped("types: %s", quoteAll(paramTypes))
+			p.list.Errorf("unknown-type", param.Type.At, "no parameter has the type %q", param.Type.Text).Helped("%s", amongAll(param.Type.Text, paramTypes, "types"))
 			continue
 		}
 		out = append(out, param)
@@ -276,7 +278,7 @@ func (p *parser) port(x pair) (Port, bool) {
 	for _, kv := range pairs {
 		if contains(portKinds, kv.key.Text) {
 			if port.Kind.Text != "" {
-				p.list.Errorf("port-kind", kv.key.At, "the port %s has two kinds", x.key.Text).Because(port.Kind.At, "the first")
+				p.list.Errorf("port-kind", kv.key.At, "the port %s has two kinds", x.key.Text).Because(port.Kind.At, "the first").Helped("declare a port for each: `a: {linear: …}`, `b: {head: …}`")
 				return port, false
 			}
 			port.Kind, port.Dims = kv.key, p.exprs(kv.value, kv.key.Text)
@@ -285,11 +287,13 @@ func (p *parser) port(x pair) (Port, bool) {
 	if port.Kind.Text == "" {
 		d := p.list.Errorf("port-kind", x.key.At, "the port %s says no kind", x.key.Text)
 		for _, kv := range pairs {
-			if help := nearestOf(kv.key.Text, portKinds); help != "" {
-				d.Helped("did you mean %s?", help)
+			if help := diag.DidYouMean(kv.key.Text, portKinds); help != "" {
+				d.At = kv.key.At
+				d.Helped("%s", help)
+				return port, false
 			}
 		}
-		d.Helped("kinds: %s", quoteAll(portKinds))
+		d.Helped("write it as in `%s: {linear: [in, out]}`; kinds: %s", x.key.Text, strings.Join(portKinds, ", "))
 		return port, false
 	}
 	valid := portKeys[port.Kind.Text]
@@ -355,7 +359,7 @@ func (p *parser) activation(k Word, n *yaml.Node) []Activation {
 		case kv.key.Text == "when":
 			a.When = p.need(kv.key, kv.value)
 		case a.Name.Text != "":
-			p.list.Errorf("unknown-key", kv.key.At, "an activation is one name with its parameters; this is a second").Because(a.Name.At, "the first")
+			p.list.Errorf("unknown-key", kv.key.At, "an activation is one name with its parameters; this is a second").Because(a.Name.At, "the first").Helped("its parameters stand below its name, as in `{swiglu_oai: {limit: 7.0}}`; a choice is a list: `[{silu: {}, when: …}, gelu]`")
 		default:
 			a.Name = kv.key
 			for _, f := range p.pairs(source.Deref(kv.value), "the activation's parameters") {
@@ -364,7 +368,7 @@ func (p *parser) activation(k Word, n *yaml.Node) []Activation {
 		}
 	}
 	if a.Name.Text == "" {
-		p.list.Errorf("missing-key", p.at(n), "this activation has no name")
+		help(p.list.Errorf("missing-key", p.at(n), "this activation has no name"), "activation")
 		return nil
 	}
 	return []Activation{a}

@@ -39,6 +39,7 @@ func (t *Template) At() diag.Range { return t.File.Range(t.Node) }
 type Document struct {
 	File    *source.File
 	Kind    string // model, block, variant, rules
+	KindAt  diag.Range
 	Name    Word
 	Doc     string
 	Imports []Word

@@ -19,13 +19,11 @@ var portKeys = func() map[string][]string {
 	return out
 }()
 
-func nearestOf(word string, candidates []string) string { return diag.Nearest(word, candidates) }
-
 func (p *parser) nodes(n *yaml.Node) []Node {
 	var out []Node
 	for _, item := range p.items(n, "nodes") {
 		if item.Kind != yaml.MappingNode {
-			p.list.Errorf("bad-node", p.at(item), "a node is `result: call`; this is a %s", source.KindName(item))
+			p.list.Errorf("bad-node", p.at(item), "a node is `result: call`; this is a %s", source.KindName(item)).Helped("write it as in `- h: {add: [h, r]}`")
 			continue
 		}
 		pairs := p.pairs(item, "a node")
@@ -40,17 +38,18 @@ func (p *parser) nodes(n *yaml.Node) []Node {
 		}
 		node := Node{Results: p.results(pairs[0].key), At: p.at(item)}
 		if seen := duplicate(node.Results); seen != nil {
-			p.list.Errorf("bad-node", seen.At, "%s is named twice among the results", seen.Text)
+			p.list.Errorf("bad-node", seen.At, "%s is named twice among the results", seen.Text).Helped("give each result a name of its own")
 			continue
 		}
 		switch v := pairs[0].value; {
 		case isNull(v):
-			p.list.Errorf("missing-value", pairs[0].key.At, "%s is given no value", pairs[0].key.Text)
+			p.list.Errorf("missing-value", pairs[0].key.At, "%s is given no value", pairs[0].key.Text).
+				Helped("write the call behind it, as in `- %s: {add: [h, r]}`; below it, its keys are indented further than %s", pairs[0].key.Text, pairs[0].key.Text)
 			continue
 		case v.Kind == yaml.ScalarNode:
 			node.Alias = &Word{v.Value, p.at(v)}
 			if len(node.Results) != 1 {
-				p.list.Errorf("bad-node", pairs[0].key.At, "an alias has one result, this names %d", len(node.Results))
+				p.list.Errorf("bad-node", pairs[0].key.At, "an alias has one result, this names %d", len(node.Results)).Helped("write a line for each: `- %s: %s`", node.Results[0].Text, v.Value)
 				continue
 			}
 		default:
@@ -84,7 +83,7 @@ func (p *parser) call(n *yaml.Node) *Call {
 	pairs := p.pairs(n, "a call")
 	if len(pairs) == 0 {
 		if n.Kind == yaml.MappingNode {
-			p.list.Errorf("bad-node", p.at(n), "this call names nothing")
+			help(p.list.Errorf("bad-node", p.at(n), "this call names nothing"), "a call")
 		}
 		return nil
 	}
@@ -99,7 +98,13 @@ func (p *parser) call(n *yaml.Node) *Call {
 		switch {
 		case contains(reservedKeys, kv.key.Text) && !(c.Anonymous != nil && kv.key.Text == "state"):
 			if i == 0 && c.Anonymous == nil {
-				p.list.Errorf("bad-node", kv.key.At, "a call's first key names what is called; %s is a key of every call", kv.key.Text)
+				d := p.list.Errorf("bad-node", kv.key.At, "a call's first key names what is called; %s is a key of every call", kv.key.Text)
+				for _, other := range pairs {
+					if !contains(reservedKeys, other.key.Text) {
+						d.Helped("put %s first", other.key.Text)
+						break
+					}
+				}
 				return nil
 			}
 			p.reserved(c, kv)
@@ -172,7 +177,7 @@ func (p *parser) reserved(c *Call, kv pair) {
 	case "repeat":
 		pairs := p.pairs(kv.value, "repeat")
 		if len(pairs) != 1 {
-			p.list.Errorf("bad-repeat", kv.key.At, "repeat is {index: count} or {index: [first, stop]}")
+			p.list.Errorf("bad-repeat", kv.key.At, "repeat is {index: count} or {index: [first, stop]}").Helped("one repeat has one index; another is a call inside it: `repeat: {i: layers}`, `nodes: [h: {…, repeat: {j: n}}]`")
 			return
 		}
 		p.declared(pairs[0].key, "an index")
@@ -180,7 +185,7 @@ func (p *parser) reserved(c *Call, kv pair) {
 		if v := pairs[0].value; v.Kind == yaml.SequenceNode {
 			bounds := p.exprs(v, "repeat")
 			if len(bounds) != 2 {
-				p.list.Errorf("bad-repeat", p.at(v), "repeat takes a count or [first, stop]; this list has %d", len(bounds))
+				p.list.Errorf("bad-repeat", p.at(v), "repeat takes a count or [first, stop]; this list has %d", len(bounds)).Helped("write it as in `repeat: {%s: [1, layers]}`", pairs[0].key.Text)
 				return
 			}
 			r.First, r.Stop = bounds[0], bounds[1]
@@ -236,12 +241,7 @@ func (p *parser) view(n *yaml.Node) []ViewStep {
 		s := ViewStep{Verb: pairs[0].key, At: p.at(item)}
 		valid, ok := viewVerbs[s.Verb.Text]
 		if !ok {
-			d := p.list.Errorf("unknown-view-step", s.Verb.At, "a view has no step %q", s.Verb.Text)
-			if help := diag.DidYouMean(s.Verb.Text, verbs); help != "" {
-				d.Helped("%s", help)
-			} else {
-				d.Helped("steps: %s", quoteAll(verbs))
-			}
+			p.list.Errorf("unknown-view-step", s.Verb.At, "a view has no step %q", s.Verb.Text).Helped("%s", amongAll(s.Verb.Text, verbs, "steps"))
 			continue
 		}
 		if s.Verb.Text != "derive" {

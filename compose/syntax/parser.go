@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
@@ -34,7 +33,7 @@ func (p *parser) pairs(n *yaml.Node, what string) []pair {
 		return nil
 	}
 	if n.Kind != yaml.MappingNode {
-		p.list.Errorf("want-mapping", p.at(n), "%s is a mapping; this is a %s", what, source.KindName(n))
+		p.wanted(n, what, yaml.MappingNode)
 		return nil
 	}
 	seen := map[string]bool{}
@@ -57,7 +56,7 @@ func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
 		return nil
 	}
 	if n.Kind != yaml.SequenceNode {
-		p.list.Errorf("want-list", p.at(n), "%s is a list; this is a %s", what, source.KindName(n))
+		p.wanted(n, what, yaml.SequenceNode)
 		return nil
 	}
 	out := make([]*yaml.Node, len(n.Content))
@@ -70,10 +69,8 @@ func (p *parser) items(n *yaml.Node, what string) []*yaml.Node {
 // unknown reports a key that has no meaning where it stands.
 func (p *parser) unknown(k Word, where string, valid []string) {
 	d := p.list.Errorf("unknown-key", k.At, "%s has no key %q", where, k.Text)
-	if help := diag.DidYouMean(k.Text, valid); help != "" {
-		d.Helped("%s", help)
-	} else if len(valid) > 0 {
-		d.Helped("its keys: %s", strings.Join(valid, ", "))
+	if len(valid) > 0 {
+		d.Helped("%s", amongAll(k.Text, valid, "its keys"))
 	}
 }
 
@@ -87,7 +84,7 @@ func (p *parser) expr(n *yaml.Node) *Expr {
 // need is an expression that must be there.
 func (p *parser) need(k Word, n *yaml.Node) *Expr {
 	if isNull(n) {
-		p.list.Errorf("missing-value", k.At, "%s has no value", k.Text)
+		p.missingValue(k, "%s has no value", k.Text)
 		return nil
 	}
 	return p.expr(n)
@@ -97,7 +94,7 @@ func (p *parser) exprs(n *yaml.Node, what string) []*Expr {
 	var out []*Expr
 	for _, c := range p.items(n, what) {
 		if isNull(c) {
-			p.list.Errorf("missing-value", p.at(c), "an item of %s has no value", what)
+			p.list.Errorf("missing-value", p.at(c), "an item of %s has no value", what).Helped("remove it, or write what it is")
 			continue
 		}
 		out = append(out, p.expr(c))
@@ -108,7 +105,7 @@ func (p *parser) exprs(n *yaml.Node, what string) []*Expr {
 func (p *parser) template(k Word, n *yaml.Node) *Template {
 	n = source.Deref(n)
 	if isNull(n) || n.Kind != yaml.ScalarNode {
-		p.list.Errorf("want-text", k.At, "%s is text with {expressions}", k.Text)
+		help(p.list.Errorf("want-text", k.At, "%s is text with {expressions}", k.Text), k.Text)
 		return nil
 	}
 	return &Template{n.Value, n, p.file}
@@ -118,7 +115,7 @@ func (p *parser) template(k Word, n *yaml.Node) *Template {
 func (p *parser) word(k Word, n *yaml.Node) *Word {
 	n = source.Deref(n)
 	if isNull(n) || n.Kind != yaml.ScalarNode {
-		p.list.Errorf("want-word", k.At, "%s is a word; this is a %s", k.Text, source.KindName(orNull(n)))
+		help(p.list.Errorf("want-word", k.At, "%s is a word; this is %s", k.Text, article(source.KindName(orNull(n)))), k.Text)
 		return nil
 	}
 	return &Word{n.Value, p.at(n)}
@@ -142,7 +139,17 @@ func (p *parser) boolean(k Word, n *yaml.Node) bool {
 	if n != nil && n.Kind == yaml.ScalarNode && n.ShortTag() == "!!bool" {
 		return n.Value == "true"
 	}
-	p.list.Errorf("want-bool", p.at(orNull(n)), "%s is true or false; this is %s", k.Text, orNull(n).Value)
+	if isNull(n) {
+		p.missingValue(k, "%s has no value", k.Text)
+		return false
+	}
+	d := p.list.Errorf("want-bool", p.at(n), "%s is true or false; this is %s", k.Text, orNull(n).Value)
+	switch strings.ToLower(n.Value) {
+	case "yes", "on", "1", "true":
+		d.Helped("did you mean true?")
+	default:
+		d.Helped("write `%s: true`, or leave it out", k.Text)
+	}
 	return false
 }
 
@@ -186,7 +193,7 @@ func (p *parser) declared(w Word, what string) {
 		return
 	}
 	if why, ok := reservedNames[w.Text]; ok {
-		p.list.Errorf("reserved-name", w.At, "%s cannot be the name of %s: it is %s", w.Text, what, why)
+		p.list.Errorf("reserved-name", w.At, "%s cannot be the name of %s: it is %s", w.Text, what, why).Helped("give it another name")
 	}
 }
 
@@ -215,7 +222,7 @@ func (p *parser) results(k Word) []Word {
 		}
 		w := Word{name, at}
 		if name == "" {
-			p.list.Errorf("bad-name", k.At, "%q names a result that is empty", k.Text)
+			p.list.Errorf("bad-name", k.At, "%q names a result that is empty", k.Text).Helped("write the names with one comma between them: `q, k`")
 		} else {
 			p.declared(w, "a result")
 		}
@@ -241,31 +248,29 @@ func Parse(file *source.File, list *diag.List) *Document {
 		case "graphrun":
 			version = &pairs[i]
 		case "kind":
-			d.Kind = p.text(kv.key, kv.value)
+			d.Kind, d.KindAt = p.text(kv.key, kv.value), p.at(kv.value)
 		}
 	}
 	top := diag.Range{File: file.Path, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
+	if len(pairs) > 0 {
+		top = pairs[0].key.At
+	}
 	switch {
 	case version == nil:
 		list.Errorf("no-version", top, "the file does not say `graphrun: v1`").Helped("a graph file begins with `graphrun: v1`, `kind:` and `name:`")
 		return nil
 	case p.text(version.key, version.value) != "v1":
-		list.Errorf("wrong-version", p.at(version.value), "this graphrun reads version v1, not %s", version.value.Value)
+		list.Errorf("wrong-version", p.at(version.value), "this graphrun reads version v1, not %s", version.value.Value).Helped("write `graphrun: v1`")
 		return nil
 	}
 	keys, ok := documentKeys[d.Kind]
 	if !ok {
-		at := top
-		for _, kv := range pairs {
-			if kv.key.Text == "kind" {
-				at = p.at(kv.value)
-			}
-		}
 		kinds := []string{"model", "block", "variant", "rules"}
-		e := list.Errorf("unknown-kind", at, "kind %q: a graph file is a model, a block, a variant or rules", d.Kind)
-		if help := diag.DidYouMean(d.Kind, kinds); help != "" {
-			e.Helped("%s", help)
+		if d.KindAt.IsZero() {
+			list.Errorf("unknown-kind", top, "the file does not say what kind it is").Helped("add `kind: model`, or block, variant or rules")
+			return nil
 		}
+		list.Errorf("unknown-kind", d.KindAt, "kind %q: a graph file is a model, a block, a variant or rules", d.Kind).Among(d.Kind, kinds, "kinds")
 		return nil
 	}
 	switch d.Kind { // there also where the file says nothing of its own: requireKeys reports it
@@ -278,13 +283,13 @@ func Parse(file *source.File, list *diag.List) *Document {
 		p.documentKey(d, kv, keys)
 	}
 	if d.Name.Text == "" {
-		list.Errorf("no-name", top, "the file has no name").Helped("add `name: …`, the file's name without .yaml")
+		list.Errorf("no-name", d.KindAt, "the file has no name").Helped("add `name: …`, the file's name without .yaml")
 	}
-	p.requireKeys(d, top)
+	p.requireKeys(d)
 	return d
 }
 
-func (p *parser) requireKeys(d *Document, top diag.Range) {
+func (p *parser) requireKeys(d *Document) {
 	var want []string
 	switch d.Kind {
 	case "model":
@@ -303,15 +308,19 @@ func (p *parser) requireKeys(d *Document, top diag.Range) {
 	}
 	for _, k := range want {
 		if !d.Has(k) {
-			p.list.Errorf("missing-key", top, "a %s has a key %s", d.Kind, k)
+			what := "this " + d.Kind
+			if d.Kind == "rules" {
+				what = "this rules file"
+			}
+			e := p.missingKey(d.KindAt, what, k)
+			switch {
+			case k == "recognises" && d.Name.Text != "":
+				e.Helped("write `recognises: config.string('model_type') == '%s'`: it tells which config.json are this model's", d.Name.Text)
+			case k == "of":
+				e.Helped("write `of: llama`, the model that it is for; `of: '*'` is for all")
+			default:
+				help(e, k)
+			}
 		}
 	}
-}
-
-func quoteAll(words []string) string {
-	out := make([]string, len(words))
-	for i, w := range words {
-		out[i] = fmt.Sprintf("%q", w)
-	}
-	return strings.Join(out, ", ")
 }

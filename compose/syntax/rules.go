@@ -59,7 +59,7 @@ func (p *parser) rule(n *yaml.Node) Rule {
 			if w := p.word(kv.key, kv.value); w != nil {
 				r.Severity = w.Text
 				if !contains([]string{"error", "warning", "note"}, w.Text) {
-					p.list.Errorf("bad-word", w.At, "severity is error, warning or note, not %s", w.Text)
+					p.list.Errorf("bad-word", w.At, "severity is error, warning or note, not %s", w.Text).Among(w.Text, []string{"error", "warning", "note"}, "one of")
 				}
 			}
 		case "when":
@@ -83,11 +83,15 @@ func (p *parser) rule(n *yaml.Node) Rule {
 	at := p.at(n)
 	switch {
 	case r.Name.Text == "":
-		p.list.Errorf("missing-key", at, "a rule has a key name")
+		help(p.missingKey(at, "this rule", "name"), "a rule")
 	case r.Assert == nil:
-		p.list.Errorf("missing-key", r.Name.At, "the rule %s has a key assert", r.Name.Text)
+		help(p.missingKey(r.Name.At, "the rule "+r.Name.Text, "assert"), "assert")
 	case (r.Each == nil) != (r.As == nil):
-		p.list.Errorf("missing-key", r.Name.At, "the rule %s has each and as together, or neither", r.Name.Text)
+		has, lacks := "each", "as"
+		if r.Each == nil {
+			has, lacks = lacks, has
+		}
+		p.list.Errorf("missing-key", r.Name.At, "the rule %s has %s and no key %s", r.Name.Text, has, lacks).Helped("write both, as in `each: plan.ports`, `as: p`: then assert is asked of each p")
 	}
 	return r
 }

@@ -146,7 +146,7 @@ func (p *parser) classSpec(k Word, n *yaml.Node) ClassSpec {
 	spec := ClassSpec{At: p.at(orNull(n))}
 	switch {
 	case isNull(n):
-		p.list.Errorf("missing-value", k.At, "%s names no class", k.Text)
+		p.list.Errorf("missing-value", k.At, "%s names no class", k.Text).Helped("write it as in `%s: affine.dense`", k.Text)
 	case n.Kind == yaml.SequenceNode:
 		for _, item := range p.items(n, "a class") {
 			spec.Choices = append(spec.Choices, p.classSpec(k, item).Choices...)
@@ -175,7 +175,8 @@ func (p *parser) classChoice(n *yaml.Node) ([]ClassChoice, bool) {
 			s := p.classSpec(kv.key, kv.value)
 			whole = &s
 		case c.Name.Text != "":
-			p.list.Errorf("unknown-key", kv.key.At, "a class is one name with its parameters; %s is a second", kv.key.Text).Because(c.Name.At, "the first")
+			p.list.Errorf("unknown-key", kv.key.At, "a class is one name with its parameters; %s is a second", kv.key.Text).Because(c.Name.At, "the first").
+				Helped("its parameters stand below its name, as in `{affine.rows: {tile: 4}}`; a choice is a list: `[{affine.rows: {}, when: …}, affine.dense]`")
 		default:
 			c.Name = kv.key
 			for _, a := range p.pairs(kv.value, "the class's parameters") {
@@ -193,7 +194,7 @@ func (p *parser) classChoice(n *yaml.Node) ([]ClassChoice, bool) {
 		return out, true
 	}
 	if c.Name.Text == "" {
-		p.list.Errorf("missing-key", p.at(n), "this names no class")
+		help(p.list.Errorf("missing-key", p.at(n), "this names no class"), "a class")
 		return nil, false
 	}
 	return []ClassChoice{c}, true
@@ -209,7 +210,7 @@ func (p *parser) setLine(n *yaml.Node) SetLine {
 		line.Args = append(line.Args, Arg{kv.key, p.need(kv.key, kv.value)})
 	}
 	if len(line.Args) == 0 {
-		p.list.Errorf("missing-key", line.At, "this line of set gives no parameter")
+		help(p.list.Errorf("missing-key", line.At, "this line of set gives no parameter"), "a line of set")
 	}
 	return line
 }
@@ -242,11 +243,12 @@ func (p *parser) bindLine(n *yaml.Node) BindLine {
 	}
 	switch {
 	case len(line.Patterns) == 0:
-		p.list.Errorf("missing-key", line.At, "a bind line has a key ports").Helped("write `ports: 'model.layers.*.mlp'`")
+		p.missingKey(line.At, "this bind line", "ports").Helped("write `ports: 'model.layers.*.mlp'`")
 	case class == nil && rows == nil:
-		p.list.Errorf("missing-key", line.At, "a bind line says `class: C`, or `rows: {…}`")
+		p.list.Errorf("missing-key", line.At, "this bind line has neither class nor rows").Helped("write `class: affine.dense` for every row count, or `rows: {1..8: affine.rows}`")
 	case class != nil && rows != nil:
-		p.list.Errorf("bind-both", rows.key.At, "a bind line says `class` or `rows`, not both").Because(class.key.At, "class")
+		p.list.Errorf("bind-both", rows.key.At, "a bind line says `class` or `rows`, not both").Because(class.key.At, "class").
+			Helped("a class for the rest is the table's `else`: `rows: {1..8: C, else: D}`")
 	case class != nil:
 		spec := p.classSpec(class.key, class.value)
 		if adapted != nil {
@@ -325,14 +327,14 @@ func (p *parser) stateLine(n *yaml.Node) StateLine {
 			}
 		case "rollback":
 			if line.Rollback = p.word(kv.key, kv.value); line.Rollback != nil && !contains([]string{"replay", "snapshot"}, line.Rollback.Text) {
-				p.list.Errorf("bad-word", line.Rollback.At, "rollback is replay or snapshot, not %s", line.Rollback.Text)
+				p.list.Errorf("bad-word", line.Rollback.At, "rollback is replay or snapshot, not %s", line.Rollback.Text).Among(line.Rollback.Text, []string{"replay", "snapshot"}, "one of")
 			}
 		default:
 			p.unknown(kv.key, "a line of states", []string{"states", "when", "read", "rollback"})
 		}
 	}
 	if len(line.Patterns) == 0 {
-		p.list.Errorf("missing-key", line.At, "a line of states has a key states")
+		help(p.missingKey(line.At, "this line of states", "states"), "a line of states")
 	}
 	return line
 }
