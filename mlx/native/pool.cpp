@@ -26,6 +26,9 @@ constexpr auto kSpin = std::chrono::microseconds(60);
 // Between looks at the clock; after the first such round the processor is offered to others each time.
 constexpr int kRound = 200;
 
+constexpr int kPieceBits = 24;
+constexpr uint64_t kPieceMask = (1 << kPieceBits) - 1;
+
 }  // namespace
 
 Pool::Pool(int threads) {
@@ -54,14 +57,13 @@ void *Pool::scratch(int slot, size_t bytes) {
 }
 
 void Pool::start(int n, Function f, void *context) {
-  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 32) + 1;
+  const uint64_t job = (ticket_.load(std::memory_order_relaxed) >> 2 * kPieceBits) + 1;
   function_ = f, context_ = context;
-  pieces_.store(n, std::memory_order_relaxed);
   left_.store(n, std::memory_order_relaxed);
-  ticket_.store(job << 32, std::memory_order_release);
+  ticket_.store(job << 2 * kPieceBits | (uint64_t)n << kPieceBits, std::memory_order_release);
   posted_.fetch_add(1, std::memory_order_seq_cst);
   if (asleep_.load(std::memory_order_seq_cst) > 0) posted_.notify_all();
-  take(job, 0);
+  take(0);
   for (int i = 0; left_.load(std::memory_order_acquire) > 0; i++)
     if (i < 4000)
       pause();
@@ -69,14 +71,12 @@ void Pool::start(int n, Function f, void *context) {
       std::this_thread::yield();
 }
 
-// take does pieces of a job until none is left.
-void Pool::take(uint64_t job, int thread) {
+// take does pieces of the job that is posted until none is left.
+void Pool::take(int thread) {
   uint64_t t = ticket_.load(std::memory_order_acquire);
-  while (t >> 32 == (job & 0xffffffff)) {
-    const int piece = (int)(t & 0xffffffff);
-    if (piece >= pieces_.load(std::memory_order_relaxed)) return;
-    if (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel)) continue;
-    function_(context_, piece, thread);
+  while ((t & kPieceMask) < (t >> kPieceBits & kPieceMask)) {
+    if (!ticket_.compare_exchange_weak(t, t + 1, std::memory_order_acq_rel, std::memory_order_acquire)) continue;
+    function_(context_, (int)(t & kPieceMask), thread);
     left_.fetch_sub(1, std::memory_order_release);
     t = ticket_.load(std::memory_order_acquire);
   }
@@ -102,7 +102,7 @@ void Pool::work(int thread) {
     }
     seen = posted_.load(std::memory_order_acquire);
     if (ended_.load(std::memory_order_acquire)) return;
-    take(ticket_.load(std::memory_order_acquire) >> 32, thread);
+    take(thread);
   }
 }
 

@@ -28,7 +28,7 @@ class Pool {
   // Memory that stays until the next call with this slot; aligned to 64 bytes. The pool's lock is held.
   void *scratch(int slot, size_t bytes);
 
-  // Calls f(piece, thread) for each piece from 0 to n - 1; f must not throw. The pool's lock is held.
+  // Calls f(piece, thread) for each piece from 0 to n - 1, n below 2^24; f must not throw. The pool's lock is held.
   template <class F> void run(int n, F &&f) {
     if (n <= 1 || workers_.empty()) {
       for (int i = 0; i < n; i++) f(i, 0);
@@ -42,7 +42,7 @@ class Pool {
 
   void start(int n, Function f, void *context);
   void work(int thread);
-  void take(uint64_t job, int thread);
+  void take(int thread);
 
   struct Scratch {
     void *data = nullptr;
@@ -56,8 +56,8 @@ class Pool {
   // The job: written before `ticket_` is, read by those who drew a piece of it.
   Function function_ = nullptr;
   void *context_ = nullptr;
-  std::atomic<int> pieces_{0}; // a late worker may look at it while the next job is posted
-  // Which job (high half) and its next piece (low half): one number, so that nobody draws a piece of a job that is over.
+  // Which job (16 bits), how many pieces it has and which is next (24 bits each): one number, so that a late worker draws
+  // no piece of a job that is over, nor of one that is just being posted.
   alignas(64) std::atomic<uint64_t> ticket_{0};
   alignas(64) std::atomic<int> left_{0};
   alignas(64) std::atomic<uint32_t> posted_{0}; // jobs so far: what workers wait on
