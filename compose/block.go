@@ -32,7 +32,7 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	for _, a := range params {
 		decl := blockParam(doc, a.Name.Text)
 		if decl.Default != nil {
-			if over, v := c.overrides(prefix, false, a.Name.Text); over != nil {
+			if over, v := x.overrides(prefix, false, a.Name.Text); over != nil {
 				value, ok := c.setValue(v, decl, over)
 				good = good && ok
 				f.scalars[a.Name.Text] = value
@@ -67,6 +67,7 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 	for _, s := range call.States {
 		path, ok := p.template(s.Path)
 		good = good && ok
+		x.trace.takes(path)
 		f.states[s.Name.Text] = &stateDecl{path: path}
 	}
 	if !good {
@@ -116,7 +117,7 @@ func (x *expansion) blockDefault(body place, param *syntax.Param, call *syntax.C
 	if body.scalars[name] != nil {
 		return true
 	}
-	if over, v := x.c.overrides(body.prefix, body.doc.Kind == "model", name); over != nil && param.Default != nil {
+	if over, v := x.overrides(body.prefix, body.doc.Kind == "model", name); over != nil && param.Default != nil {
 		value, ok := x.c.setValue(v, param, over)
 		body.scalars[name] = value
 		return ok
@@ -305,6 +306,15 @@ func (x *expansion) mismatch(body place, what string, have shape.Shape, dims []*
 	}
 	x.c.list.Errorf("shape-mismatch", at, "%s is %s, declared [%s]: %s", what, have, strings.Join(texts, ", "), why).
 		Because(declared, "declared here").In(body.prefix)
+}
+
+// overrides asks the lines of set at a path.
+func (x *expansion) overrides(prefix string, root bool, name string) (*syntax.Arg, *variant) {
+	over, v := x.c.overrides(prefix, root, name)
+	if len(x.c.variants) > 0 {
+		x.trace.again(func(y *copying) bool { again, _ := x.c.overrides(y.path(prefix), root, name); return again == over })
+	}
+	return over, v
 }
 
 // setValue is what a line of set gives a parameter.

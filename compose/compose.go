@@ -52,6 +52,7 @@ type Request struct {
 	Rules []string
 	// Check tells that what is found is asked, and no program: the plan is then without them, unless rules ask it.
 	Check bool
+	plain bool // for tests: each layer is expanded, none copied
 	// Memory estimates a plan for rules; nil where rules may not ask it.
 	Memory func(p *plan.Plan, context, batch int) ([]MemoryLine, error)
 }

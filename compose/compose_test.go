@@ -81,11 +81,13 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: graph, Model: given.Model, Example: given.Example, Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
+	request := compose.Request{Graph: graph, Model: given.Model, Example: given.Example, Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
-		}})
+		}}
+	r, err := compose.Compose(context.Background(), request)
 	require.NoError(t, err)
+	sameWithoutCopies(t, request, r)
 	var b strings.Builder
 	for _, d := range r.Diagnostics.Sorted() {
 		fmt.Fprintf(&b, "%s: %s[%s]: %s\n", d.At, d.Severity, d.Code, d.Message)

@@ -81,11 +81,13 @@ func (p place) evalNode(file *source.File, n *yaml.Node) (expr.Value, bool) {
 		}
 		return v, true
 	}
+	before := p.x.trace.count()
 	v, err := c.ex.Eval(n.Value, p)
 	if err != nil {
 		c.exprError(file, n, 0, err)
 		return v, false
 	}
+	p.x.trace.asked(before, func() bool { again, err := c.ex.Eval(n.Value, p); return err == nil && again.Same(v) })
 	return v, true
 }
 
@@ -141,11 +143,13 @@ func (p place) dim(e *syntax.Expr) (shape.Dim, bool) {
 		}
 		return shape.Int(int(n)), true
 	}
+	before := p.x.trace.count()
 	d, err := p.x.c.ex.Dim(e.Node.Value, p)
 	if err != nil {
 		p.x.c.exprError(e.File, e.Node, 0, err)
 		return d, false
 	}
+	p.x.trace.asked(before, func() bool { again, err := p.x.c.ex.Dim(e.Node.Value, p); return err == nil && again.Equal(d) })
 	return d, true
 }
 
@@ -180,6 +184,7 @@ func (p place) integer(e *syntax.Expr, what string) (int, bool) {
 // truth gives a condition's value. An open guard stops the expansion: it goes on once for each answer.
 func (p place) truth(e *syntax.Expr) (value, ok bool) {
 	if e.Node.Kind == yaml.ScalarNode && e.Node.ShortTag() == "!!str" {
+		before := p.x.trace.count()
 		v, open, err := p.x.c.ex.Condition(e.Node.Value, p, p.x.decide)
 		if err != nil {
 			p.x.c.exprError(e.File, e.Node, 0, err)
@@ -188,6 +193,10 @@ func (p place) truth(e *syntax.Expr) (value, ok bool) {
 		if open != nil {
 			panic(undecided{open.On, e.At()})
 		}
+		p.x.trace.asked(before, func() bool {
+			again, open, err := p.x.c.ex.Condition(e.Node.Value, p, p.x.decide)
+			return err == nil && open == nil && again == v
+		})
 		return v, true
 	}
 	v, good := p.eval(e)
@@ -237,6 +246,7 @@ func (p place) argument(kind string, arg syntax.Arg, owner string) (plan.Value, 
 				Helped("write `%s: value`, or declare %s", arg.Name.Text, arg.Name.Text)
 			return plan.Value{}, false
 		}
+		p.x.trace.hands(s)
 		return p.convert(kind, s.value, arg.Name.At, owner+"'s parameter "+arg.Name.Text)
 	}
 	what := owner + "'s parameter " + arg.Name.Text

@@ -22,6 +22,8 @@ type expansion struct {
 	later   []deferred
 	layers  int // indices of the outermost repeat
 	depth   int
+	keeps   map[string]bool // states that it has to write
+	trace   *trace          // of the layer that is expanded, where that is noted
 }
 
 // answer is a comparison that the expansion takes for true or false.
@@ -254,11 +256,13 @@ func (x *expansion) repeat(p place, n *syntax.Node, call *syntax.Call) []*value 
 			carried[i] = absentValue()
 		}
 	}
+	if first < stop && x.inOrder(p, n, call) {
+		l := &layers{x: x, p: p, call: call, name: n.Results[0], first: first, stop: stop, before: carried[0]}
+		return l.results(len(call.Collect))
+	}
 	taps := make([][]*value, len(call.Collect))
 	for i := first; i < stop; i++ {
-		f := newFrame(x, p.doc, p.frame, p.prefix)
-		f.scalars[call.Repeat.Index.Text] = &scalar{value: expr.Of(i), at: call.Repeat.Index.At}
-		inner := place{f, p.values}
+		inner := x.indexed(p, call, i)
 		for k, r := range n.Results {
 			inner = inner.bind(r.Text, carried[k])
 		}
@@ -278,6 +282,13 @@ func (x *expansion) repeat(p place, n *syntax.Node, call *syntax.Call) []*value 
 		carried = append(carried, known(&result{list: t}))
 	}
 	return carried
+}
+
+// indexed is the place of one index of a repeat.
+func (x *expansion) indexed(p place, call *syntax.Call, i int) place {
+	f := newFrame(x, p.doc, p.frame, p.prefix)
+	f.scalars[call.Repeat.Index.Text] = &scalar{value: expr.Of(i), at: call.Repeat.Index.At}
+	return place{f, p.values}
 }
 
 func wordIndex(words []syntax.Word, text string) int {
@@ -356,6 +367,9 @@ func (x *expansion) path(p place, call *syntax.Call) (string, bool) {
 	if call.Path == nil {
 		return p.prefix, true
 	}
+	if t := x.trace; t != nil && t.call == call {
+		return t.prefix, true
+	}
 	text, ok := p.template(call.Path)
 	return join(p.prefix, text), ok
 }
@@ -413,6 +427,7 @@ func (x *expansion) input(p place, w syntax.Word) (*value, bool) {
 }
 
 func (x *expansion) scalarInput(p place, s *scalar, w syntax.Word) (*value, bool) {
+	x.trace.hands(s)
 	v := s.value.Plan()
 	if v.Kind != plan.Int && v.Kind != plan.Float && v.Kind != plan.Bool {
 		x.c.list.Errorf("input-type", w.At, "%s is a %s; among inputs a name is a value, a weight, a state or a number", w.Text, expr.TypeName(s.value.Type)).In(p.prefix)

@@ -19,6 +19,7 @@ type deferred struct {
 // remember keeps a call that may have to be expanded for its state.
 func (x *expansion) remember(p place, call *syntax.Call, run func() []*value) {
 	switch {
+	case len(x.keeps) == 0:
 	case x.opens(p, call):
 		x.later = append(x.later, deferred{run: run})
 	case call.State != nil:
@@ -28,10 +29,10 @@ func (x *expansion) remember(p place, call *syntax.Call, run func() []*value) {
 	}
 }
 
-// keep expands the calls with these states, opening bodies as long as one is missing. A call whose own condition is false
+// keep expands the calls with the states that it has to write, opening bodies as long as one is missing. A call whose own condition is false
 // is not there and stays so.
-func (x *expansion) keep(states map[string]bool) {
-	missing := maps.Clone(states)
+func (x *expansion) keep() {
+	missing := maps.Clone(x.keeps)
 	for _, c := range x.calls {
 		if c.State >= 0 {
 			delete(missing, x.c.plan.States[c.State].Path)

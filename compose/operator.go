@@ -256,10 +256,15 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 	inf.Weight = func(input string, want shape.Shape, like dtype.Dtype) (plan.Type, error) {
 		for i, in := range op.Inputs {
 			if in.Name == input && g.by[input].word != nil && operands[i].Kind == plan.FromTensor {
-				t, index, err := x.weightTensor(operands[i].Index, want, like)
+				index := operands[i].Index
+				t, err := c.weightTensor(index, want, like)
 				if err != nil {
 					return t, registry.Wrong(input, "%v", err)
 				}
+				x.trace.again(func(y *copying) bool {
+					other, err := c.weightTensor(at(y.tensors, index), want, like)
+					return err == nil && other.Dtype == t.Dtype
+				})
 				tensors[i] = index
 				return t, nil
 			}
@@ -274,7 +279,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 		return plan.Type{}, nil
 	}
 	inf.Least = func(symbol string) int { lo, _ := bounds(x.answers, symbol); return lo }
-	inf.Fresh = func(s *plan.State) shape.Dim { return shape.Sym("len(" + s.Path + ")") }
+	inf.Fresh = func(s *plan.State) shape.Dim { return shape.Sym(lengthOf(s.Path)) }
 	readsState := state >= 0
 	for _, o := range operands {
 		readsState = readsState || o.Kind == plan.FromState
@@ -337,7 +342,9 @@ func (x *expansion) noteStateDtype(s *plan.State, inf *registry.Infer) {
 	}
 	for _, i := range []int{1, 0} {
 		if a := inf.In(i); a.Given && a.Scalar == nil && a.State == nil {
-			x.c.stateDtype(s.Path, a.Type.Dtype)
+			path, holds := s.Path, a.Type.Dtype
+			x.c.stateDtype(path, holds)
+			x.trace.again(func(y *copying) bool { x.c.stateDtype(y.path(path), holds); return true })
 			return
 		}
 	}
@@ -446,7 +453,7 @@ func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o 
 	}
 	var r *result
 	if in.Kind == registry.Weight && !p.inScope(o.word.Text) {
-		index, ok := c.tensor(join(prefix, o.word.Text), o.at)
+		index, ok := x.tensor(join(prefix, o.word.Text), o.at)
 		if !ok {
 			return nothing(false)
 		}

@@ -17,6 +17,15 @@ import (
 // partRoles are the parts of an mlp or of experts with their default names.
 var partRoles = []struct{ role, key, name string }{{"gate_proj", "gate", "gate_proj"}, {"up_proj", "up", "up_proj"}, {"down_proj", "down", "down_proj"}}
 
+// declared is what a port's declaration says, its expressions evaluated.
+type declared struct {
+	dims       []int
+	bias       bool
+	count      int    // of experts, of a multi_linear's matrices
+	tied       string // of a head: the path of the weight that it shares; "": it has its own
+	activation *plan.Activation
+}
+
 // resolved is a port whose declaration is evaluated and whose class is bound.
 type resolved struct {
 	index int // plan.Ports
@@ -73,7 +82,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	if !good || !x.compilable(p, call, owner, true, nil) {
 		return nil
 	}
-	r, ok := x.resolvePort(d)
+	r, says, ok := x.resolvePort(d)
 	if !ok {
 		return nil
 	}
@@ -81,11 +90,19 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	if !ok {
 		return nil
 	}
+	c.noteInputs(r.index, args, call.Range)
+	x.trace.again(func(y *copying) bool {
+		e := *d
+		e.path = y.path(d.path)
+		other, ok := c.portAgain(&e, says)
+		if !ok || other.in != r.in || other.out != r.out || other.dtype(args[0].Type.Dtype) != t.Dtype {
+			return false
+		}
+		y.ports[r.index] = other.index
+		c.noteInputs(other.index, args, call.Range)
+		return true
+	})
 	pp := &c.plan.Ports[r.index]
-	if in := args[0].Type.Shape; c.odd[r.index] == nil && (len(in) < 2 || !in[0].Equal(shape.Sym("B")) || !in[1].Equal(shape.Sym("T"))) {
-		at := call.Range
-		c.odd[r.index] = &at
-	}
 	var how plan.Args
 	if !transposed {
 		how = plan.Args{{Name: "transposed", Value: plan.Value{Kind: plan.Bool}}}
@@ -118,22 +135,50 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 	}
 	dims := in.Shape.With(len(in.Shape)-1, shape.Int(out))
 	if d.spec.Kind.Text == "experts" {
-		indices := args[1].Type.Shape
-		dims = append(indices.Clone(), shape.Int(out))
-		if k, ok := indices.Last().Known(); ok {
-			c.topK[r.index] = k
-		}
+		dims = append(args[1].Type.Shape.Clone(), shape.Int(out))
 	}
 	return plan.Type{Dtype: r.dtype(in.Dtype), Shape: dims}, true
 }
 
-// resolvePort evaluates a declaration and binds the exact class, once per path.
-func (x *expansion) resolvePort(d *portDecl) (*resolved, bool) {
+// noteInputs notes what a port's classes may ask of its inputs.
+func (c *composer) noteInputs(port int, args []registry.Arg, at diag.Range) {
+	if in := args[0].Type.Shape; c.odd[port] == nil && (len(in) < 2 || !in[0].Equal(shape.Sym("B")) || !in[1].Equal(shape.Sym("T"))) {
+		c.odd[port] = &at
+	}
+	if len(args) > 1 { // of experts: the indices
+		if k, ok := args[1].Type.Shape.Last().Known(); ok {
+			c.topK[port] = k
+		}
+	}
+}
+
+// resolvePort evaluates a declaration and binds the exact class, once per path; says is nil where that was done before.
+func (x *expansion) resolvePort(d *portDecl) (r *resolved, says *declared, ok bool) {
 	c, key := x.c, portKey{x.c.entry, d.path}
+	x.trace.declared(d.at.frame, d.path)
 	if r, ok := c.ports[key]; ok {
-		return r, r != nil
+		return r, nil, r != nil
 	}
 	c.ports[key] = nil
+	if says, ok = x.declaration(d); ok {
+		r, ok = c.bindPort(d, says)
+	}
+	return r, says, ok
+}
+
+// portAgain binds a port like one that was bound before. Without that one's declaration it has to be there.
+func (c *composer) portAgain(d *portDecl, says *declared) (*resolved, bool) {
+	r, ok := c.ports[portKey{c.entry, d.path}]
+	if !ok && says != nil {
+		c.ports[portKey{c.entry, d.path}] = nil
+		r, _ = c.bindPort(d, says)
+	}
+	return r, r != nil
+}
+
+// declaration evaluates what a port's declaration says.
+func (x *expansion) declaration(d *portDecl) (*declared, bool) {
+	c := x.c
 	dims := make([]int, 0, 2)
 	good := true
 	for _, e := range d.spec.Dims {
@@ -149,64 +194,74 @@ func (x *expansion) resolvePort(d *portDecl) (*resolved, bool) {
 		c.list.Errorf("port-dims", d.spec.Kind.At, "a port of kind %s is declared [%s]; this has %s", d.spec.Kind.Text, strings.Join(want, ", "), count(len(dims), "dim")).In(d.path)
 		return nil, false
 	}
-	bias := false
+	says := &declared{dims: dims}
 	if d.spec.Bias != nil {
 		b, ok := d.at.truth(d.spec.Bias)
-		good, bias = good && ok, b
+		good, says.bias = good && ok, b
 	}
 	if !good {
 		return nil, false
 	}
+	switch kind := d.spec.Kind.Text; kind {
+	case "mlp":
+		says.activation, good = x.activation(d, dims[1])
+	case "experts":
+		if says.count, good = x.portCount(d); good {
+			says.activation, good = x.activation(d, dims[1])
+		}
+	case "multi_linear":
+		says.count, good = x.portCount(d)
+	case "head":
+		says.tied, good = x.tied(d)
+	}
+	return says, good
+}
+
+// tied is the path of the weight that a head shares; "": it has its own.
+func (x *expansion) tied(d *portDecl) (string, bool) {
+	if d.spec.Tied == nil {
+		return "", true
+	}
+	if d.spec.WhenTied != nil {
+		if tied, ok := d.at.truth(d.spec.WhenTied); !ok || !tied {
+			return "", ok
+		}
+	}
+	path, ok := d.at.template(d.spec.Tied)
+	x.trace.takes(path)
+	return path, ok
+}
+
+// bindPort binds the exact class of a port's weights.
+func (c *composer) bindPort(d *portDecl, says *declared) (*resolved, bool) {
 	var r *resolved
 	var ok bool
 	switch d.spec.Kind.Text {
 	case "mlp":
-		r, ok = x.bindMLP(d, dims, bias)
+		r, ok = c.bindMLP(d, says)
 	case "experts":
-		r, ok = x.bindExperts(d, dims, bias)
+		r, ok = c.bindExperts(d, says)
 	default:
-		r, ok = x.bindSingle(d, dims, bias)
+		r, ok = c.bindSingle(d, says)
 	}
 	if ok {
-		c.ports[key] = r
+		c.ports[portKey{c.entry, d.path}] = r
 	}
 	return r, ok
 }
 
 // bindSingle binds a port of one weight.
-func (x *expansion) bindSingle(d *portDecl, dims []int, bias bool) (*resolved, bool) {
-	c, kind := x.c, d.spec.Kind.Text
+func (c *composer) bindSingle(d *portDecl, says *declared) (*resolved, bool) {
+	kind, dims := d.spec.Kind.Text, says.dims
 	in, out := dims[0], dims[1]
 	if kind == "embedding" {
 		in, out = out, in // the table is [rows, width]: width inputs
 	}
-	path := d.path
-	if kind == "head" && d.spec.Tied != nil {
-		tied := true
-		if d.spec.WhenTied != nil {
-			t, ok := d.at.truth(d.spec.WhenTied)
-			if !ok {
-				return nil, false
-			}
-			tied = t
-		}
-		if tied {
-			text, ok := d.at.template(d.spec.Tied)
-			if !ok {
-				return nil, false
-			}
-			path = text
-		}
-	}
 	var lead []int
 	if kind == "multi_linear" {
-		n, ok := x.portCount(d)
-		if !ok {
-			return nil, false
-		}
-		lead = []int{n}
+		lead = []int{says.count}
 	}
-	w, ok := c.weightOf(path, in, out, bias, lead, d.spec.Name.At)
+	w, ok := c.weightOf(or(says.tied, d.path), in, out, says.bias, lead, d.spec.Name.At)
 	if !ok {
 		return nil, false
 	}
@@ -250,18 +305,13 @@ func partNames(d *portDecl) (names map[string]string, fused string) {
 }
 
 // bindMLP binds the parts, each a linear port of its own, and the form over them.
-func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool) {
-	c := x.c
-	in, width := dims[0], dims[1]
+func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
+	in, width := says.dims[0], says.dims[1]
 	names, fused := partNames(d)
-	act, ok := x.activation(d, width)
-	if !ok {
-		return nil, false
-	}
 	var parts []plan.RolePart
 	var weights []int
 	part := func(role, name string, kind string, in, out int) bool {
-		w, ok := c.weightOf(join(d.path, name), in, out, bias, nil, d.spec.Name.At)
+		w, ok := c.weightOf(join(d.path, name), in, out, says.bias, nil, d.spec.Name.At)
 		if !ok {
 			return false
 		}
@@ -298,36 +348,28 @@ func (x *expansion) bindMLP(d *portDecl, dims []int, bias bool) (*resolved, bool
 		c.list.Errorf("no-class", d.spec.Kind.At, "no exact class fills a port of kind mlp").In(d.path)
 		return nil, false
 	}
-	instance := c.intern(plan.Instance{Class: form.Name, Kind: "mlp", Path: d.path, Parts: parts, Activation: act, At: d.spec.Name.At})
+	instance := c.intern(plan.Instance{Class: form.Name, Kind: "mlp", Path: d.path, Parts: parts, Activation: says.activation, At: d.spec.Name.At})
 	roles := make([]string, len(parts))
 	for i, p := range parts {
 		roles[i] = p.Role
 	}
 	if fused == "" {
-		if !c.pairPort(d, in, width, parts, weights, act) {
+		if !c.pairPort(d, in, width, parts, weights, says.activation) {
 			return nil, false
 		}
 	}
-	index := c.addPort(d, dims, weights, roles, instance)
+	index := c.addPort(d, says.dims, weights, roles, instance)
 	return &resolved{index, in, in, c.gatedDtype(weights)}, true
 }
 
 // bindExperts binds the three stacked weights to the exact class of their storage.
-func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, bool) {
-	c := x.c
-	n, ok := x.portCount(d)
-	if !ok {
-		return nil, false
-	}
-	act, ok := x.activation(d, dims[1])
-	if !ok {
-		return nil, false
-	}
+func (c *composer) bindExperts(d *portDecl, says *declared) (*resolved, bool) {
+	dims := says.dims
 	names, fused := partNames(d)
 	var roles []plan.RoleWeight
 	var weights []int
 	add := func(role, name string, in, out int) bool {
-		w, ok := c.weightOf(join(d.path, name), in, out, bias, []int{n}, d.spec.Name.At)
+		w, ok := c.weightOf(join(d.path, name), in, out, says.bias, []int{says.count}, d.spec.Name.At)
 		roles, weights = append(roles, plan.RoleWeight{Role: role, Weight: w}), append(weights, w)
 		return ok
 	}
@@ -351,7 +393,7 @@ func (x *expansion) bindExperts(d *portDecl, dims []int, bias bool) (*resolved, 
 	if !ok {
 		return nil, false
 	}
-	c.plan.Instances[instance].Activation = act
+	c.plan.Instances[instance].Activation = says.activation
 	held := make([]string, len(roles))
 	for i, r := range roles {
 		held[i] = r.Role

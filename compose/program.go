@@ -263,7 +263,7 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given 
 			panic(r)
 		}
 	}()
-	x := &expansion{c: c, answers: answers}
+	x := &expansion{c: c, answers: answers, keeps: keep}
 	p, ok := c.root(x, doc)
 	if !ok {
 		return nil, nil
@@ -307,7 +307,7 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given 
 		}
 	}
 	if ok {
-		x.keep(keep)
+		x.keep()
 	}
 	if !ok || c.list.HasErrors() {
 		return nil, nil

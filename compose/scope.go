@@ -25,13 +25,14 @@ type frame struct {
 	states  map[string]*stateDecl
 	inputs  map[string]bool     // inputs, true where given
 	group   int                 // of a compiled block: 1 + index into the expansion's groups
+	trace   *trace              // of the layer that it is in, where that is noted
 	dropped map[string][]string // why nodes that give a name are not there
 	gives   map[string]bool     // names that some line of the body gives
 }
 
 func newFrame(x *expansion, doc *syntax.Document, outer *frame, prefix string) *frame {
 	f := &frame{x: x, doc: doc, outer: outer, prefix: prefix, scalars: map[string]*scalar{}, ports: map[string]*portDecl{},
-		weights: map[string]*weightDecl{}, states: map[string]*stateDecl{}, inputs: map[string]bool{}, dropped: map[string][]string{}, gives: map[string]bool{}}
+		weights: map[string]*weightDecl{}, states: map[string]*stateDecl{}, inputs: map[string]bool{}, dropped: map[string][]string{}, gives: map[string]bool{}, trace: x.trace}
 	if outer != nil {
 		f.group = outer.group
 	}
@@ -175,6 +176,7 @@ func (p place) TypeOf(name string) (*expr.Type, bool) {
 // ValueOf gives a name's value.
 func (p place) ValueOf(name string) (expr.Value, error) {
 	if s := p.scalar(name); s != nil {
+		p.x.trace.reads(s)
 		if s.dim != nil {
 			return expr.Value{}, fmt.Errorf("%s is %s, which is not known when a file is composed", name, s.dim)
 		}
@@ -244,6 +246,13 @@ func (p place) Names() []string {
 
 // template replaces the {expressions} of a template.
 func (p place) template(t *syntax.Template) (string, bool) {
+	before := p.x.trace.count()
+	text, ok := p.fill(t)
+	p.x.trace.asked(before, func() bool { again, ok := p.fill(t); return ok && again == text })
+	return text, ok
+}
+
+func (p place) fill(t *syntax.Template) (string, bool) {
 	var b strings.Builder
 	runes := []rune(t.Text)
 	for i := 0; i < len(runes); {

@@ -39,6 +39,13 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 	return c.tensorIndex[name], true
 }
 
+// tensor is one that the graph itself uses, not by a port.
+func (x *expansion) tensor(name string, at diag.Range) (int, bool) {
+	index, ok := x.c.tensor(name, at)
+	x.trace.again(func(y *copying) (ok bool) { y.tensors[index], ok = x.c.tensor(y.path(name), at); return ok })
+	return index, ok
+}
+
 // has tells whether the checkpoint, after the view, has a tensor.
 func (c *composer) has(name string) bool { return c.recipes[name] != nil }
 
@@ -80,20 +87,20 @@ func (c *composer) missingTensor(name string, at diag.Range) {
 }
 
 // weightTensor holds a tensor to the shape that an operator wants.
-func (x *expansion) weightTensor(index int, want shape.Shape, like dtype.Dtype) (plan.Type, int, error) {
-	t := &x.c.plan.Tensors[index]
+func (c *composer) weightTensor(index int, want shape.Shape, like dtype.Dtype) (plan.Type, error) {
+	t := &c.plan.Tensors[index]
 	if t.Recipe == nil && t.Shape == nil {
 		dims, ok := want.Known()
 		if !ok {
-			return plan.Type{}, index, fmt.Errorf("the weight %s would have the shape %s, which is not known", t.Name, want)
+			return plan.Type{}, fmt.Errorf("the weight %s would have the shape %s, which is not known", t.Name, want)
 		}
-		t.Shape, t.Dtype = dims, x.c.defaultDtype(like)
+		t.Shape, t.Dtype = dims, c.defaultDtype(like)
 	}
 	have := shape.Of(t.Shape...)
 	if !have.Equal(want) {
-		return plan.Type{}, index, fmt.Errorf("the tensor %s is %s, where %s is wanted%s", t.Name, have, want, storedIn(*t))
+		return plan.Type{}, fmt.Errorf("the tensor %s is %s, where %s is wanted%s", t.Name, have, want, storedIn(*t))
 	}
-	return plan.Type{Dtype: t.Dtype, Shape: have}, index, nil
+	return plan.Type{Dtype: t.Dtype, Shape: have}, nil
 }
 
 func storedIn(t plan.Tensor) string {
@@ -131,6 +138,7 @@ func dictOf(v any) map[string]any { m, _ := v.(map[string]any); return m }
 // declaredWeight is a weight that is used as a plain operand.
 func (x *expansion) declaredWeight(d *weightDecl, at diag.Range) *result {
 	c := x.c
+	x.trace.declared(d.at.frame, d.path)
 	if d.spec.When != nil {
 		is, ok := d.at.truth(d.spec.When)
 		if !ok {
@@ -140,10 +148,14 @@ func (x *expansion) declaredWeight(d *weightDecl, at diag.Range) *result {
 			return &result{none: true}
 		}
 	}
-	if d.spec.Optional && c.recipes != nil && !c.has(d.path) {
-		return &result{none: true}
+	if d.spec.Optional && c.recipes != nil {
+		has := c.has(d.path)
+		x.trace.again(func(y *copying) bool { return c.has(y.path(d.path)) == has })
+		if !has {
+			return &result{none: true}
+		}
 	}
-	index, ok := c.tensor(d.path, at)
+	index, ok := x.tensor(d.path, at)
 	if !ok {
 		return nil
 	}
@@ -164,11 +176,15 @@ func (x *expansion) declaredWeight(d *weightDecl, at diag.Range) *result {
 			return nil
 		}
 	}
-	t, index, err := x.weightTensor(index, dims, like)
+	t, err := c.weightTensor(index, dims, like)
 	if err != nil {
 		c.list.Errorf("shape-mismatch", d.spec.Name.At, "%v", err).In(d.at.prefix)
 		return nil
 	}
+	x.trace.again(func(y *copying) bool {
+		other, err := c.weightTensor(y.tensors[index], dims, like)
+		return err == nil && other.Dtype == t.Dtype
+	})
 	return &result{operand: plan.Operand{Kind: plan.FromTensor, Index: index, Type: t}, typ: t}
 }
 
@@ -247,17 +263,32 @@ func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
 		}
 		decl.Dtype = want
 	}
-	if i, ok := c.states[d.path]; ok {
+	x.trace.declared(d.at.frame, d.path)
+	index := c.putState(decl)
+	if index >= 0 {
+		holds := c.plan.States[index].Dtype
+		x.trace.again(func(y *copying) bool {
+			again := decl
+			again.Path = y.path(decl.Path)
+			y.states[index] = c.putState(again)
+			return y.states[index] >= 0 && c.plan.States[y.states[index]].Dtype == holds
+		})
+	}
+	return index
+}
+
+func (c *composer) putState(decl plan.State) int {
+	if i, ok := c.states[decl.Path]; ok {
 		first := c.plan.States[i]
 		if first.Kind != decl.Kind || !sameArgs(first.Args, decl.Args) {
-			c.list.Errorf("state-mismatch", d.spec.Name.At, "the state %s is declared in two ways: %s and %s", d.path, show(first), show(decl)).Because(first.At, "first here")
+			c.list.Errorf("state-mismatch", decl.At, "the state %s is declared in two ways: %s and %s", decl.Path, show(first), show(decl)).Because(first.At, "first here")
 			return -1
 		}
 		return i
 	}
 	c.plan.States = append(c.plan.States, decl)
-	c.states[d.path] = len(c.plan.States) - 1
-	return c.states[d.path]
+	c.states[decl.Path] = len(c.plan.States) - 1
+	return c.states[decl.Path]
 }
 
 func (c *composer) stateDtype(path string, d dtype.Dtype) {

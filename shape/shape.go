@@ -83,6 +83,22 @@ func (d Dim) plus(e Dim, sign int) Dim {
 	return out
 }
 
+// Rename is d with other names of its symbols.
+func (d Dim) Rename(name func(string) string) Dim {
+	same := true
+	for _, t := range d.Terms {
+		same = same && name(t.Symbol) == t.Symbol
+	}
+	if same {
+		return d
+	}
+	out := Int(d.Const)
+	for _, t := range d.Terms {
+		out = out.Add(Dim{Terms: []Term{{name(t.Symbol), t.Factor}}})
+	}
+	return out
+}
+
 // Mul is d * n.
 func (d Dim) Mul(n int) Dim {
 	if n == 0 {

@@ -91,6 +91,29 @@ func mapper(m traits.Mapper) plan.Value {
 	return out
 }
 
+// Same tells whether two values are alike for all that may be asked of them. Of maps it says no: to compare them would ask
+// all their keys.
+func (v Value) Same(w Value) bool { return sameType(v.Type, w.Type) && same(v.Val, w.Val) }
+
+func same(a, b ref.Val) bool {
+	switch x := a.(type) {
+	case types.Int, types.Double, types.Bool, types.String:
+		return a == b
+	case traits.Lister:
+		y, is := b.(traits.Lister)
+		if !is || x.Size() != y.Size() {
+			return false
+		}
+		for i := range x.Size().(types.Int) {
+			if !same(x.Get(i), y.Get(i)) {
+				return false
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // Show prints a value for a message, shortened.
 func (v Value) Show() string {
 	if v.Val == nil {
