@@ -133,6 +133,8 @@ func (g *generation) run(ctx context.Context, emit func(Token) error) error {
 		if n == 0 {
 			g.clock.first = time.Now()
 			g.progress(total, total)
+		} else if n == 1 {
+			g.clock.second = time.Now()
 		}
 		g.stats.GeneratedTokens++
 		if slices.Contains(g.o.StopIDs, t.ID) {

@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/shape"
@@ -49,6 +50,9 @@ func EstimateFor(p *plan.Plan, r *registry.Registry, d Demand) (Estimate, error)
 	e := Estimate{Context: max(d.Context, 1), Batch: max(d.Batch, 1)}
 	e.Chunk = max(1, min(d.Chunk, e.Context))
 	e.Items = weightItems(p)
+	if n := besideWeights(p, r); n > 0 {
+		e.Items = append(e.Items, Item{"made of weights, beside them", n})
+	}
 	for i := range p.States {
 		s := &p.States[i]
 		kind := r.State(s.Kind)
@@ -109,6 +113,41 @@ func weightItems(p *plan.Plan) []Item {
 		return items[i].Name < items[j].Name
 	})
 	return items
+}
+
+// besideWeights is what classes make of the weights and keep, each weight once for a dtype of activations.
+func besideWeights(p *plan.Plan, r *registry.Registry) int64 {
+	type use struct {
+		weight int
+		x      dtype.Dtype
+	}
+	seen, total := map[use]bool{}, int64(0)
+	var visit func(instance, depth int, x dtype.Dtype)
+	visit = func(instance, depth int, x dtype.Dtype) {
+		if instance < 0 || instance >= len(p.Instances) || depth > 8 {
+			return
+		}
+		inst := &p.Instances[instance]
+		if class := r.Class(inst.Class); class != nil && class.Beside != nil && inst.Kind != "embedding" {
+			for _, w := range inst.Weights {
+				if u := (use{w.Weight, x}); !seen[u] && w.Weight >= 0 && w.Weight < len(p.Weights) {
+					seen[u] = true
+					total = plus(total, class.Beside(p.Weights[w.Weight].Facts, x))
+				}
+			}
+		}
+		for _, part := range inst.Parts {
+			visit(part.Instance, depth+1, x)
+		}
+	}
+	for i := range p.Programs {
+		for k := range p.Programs[i].Calls {
+			if c := &p.Programs[i].Calls[k]; c.Operator == "" && len(c.In) > 0 {
+				visit(c.Instance, 0, c.In[0].Type.Dtype)
+			}
+		}
+	}
+	return total
 }
 
 // largestForward is the most bytes that the values of one program hold at once, over all programs.

@@ -71,11 +71,14 @@ type Stats struct {
 	StopID             int32   `json:"stop_id"` // the token that ended it; -1: none
 	PromptTokensPerSec float64 `json:"prompt_tps"`
 	DecodeTokensPerSec float64 `json:"decode_tps"` // of the tokens after the first, which DecodeSeconds covers
+	// SteadyTokensPerSec is of the tokens after the second. The step after the first token may have run before that token was
+	// read, or not: programs whose figures are compared differ there.
+	SteadyTokensPerSec float64 `json:"steady_tps"`
 }
 
 // clock fills the seconds of a Stats.
 type clock struct {
-	start, first time.Time
+	start, first, second time.Time
 }
 
 func (c *clock) finish(s *Stats) {
@@ -91,6 +94,9 @@ func (c *clock) finish(s *Stats) {
 	}
 	if s.DecodeSeconds > 0 && s.GeneratedTokens > 1 {
 		s.DecodeTokensPerSec = float64(s.GeneratedTokens-1) / s.DecodeSeconds
+	}
+	if steady := time.Since(c.second).Seconds(); s.GeneratedTokens > 2 && steady > 0 {
+		s.SteadyTokensPerSec = float64(s.GeneratedTokens-2) / steady
 	}
 }
 

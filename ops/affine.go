@@ -6,6 +6,7 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
@@ -33,6 +34,7 @@ func affine() *registry.Class {
 		Kinds:    append(projectionKinds[:len(projectionKinds):len(projectionKinds)], "experts"),
 		ExactFor: []string{"affine"},
 		Accept:   acceptAffine,
+		Beside:   castBytes,
 		Build: func(b *registry.ClassBuild) (registry.Run, error) {
 			if b.Kind == "experts" {
 				return experts(b)
@@ -50,9 +52,10 @@ func affine() *registry.Class {
 					return []mlx.Array{dequantizeRows(c, w, in[0])}
 				}, nil
 			}
-			transpose := b.Kind != "multi_linear" || b.Transposed
+			transpose, steps := b.Kind != "multi_linear" || b.Transposed, newSteps(b, w)
 			run := func(c *registry.Call, in []mlx.Array) []mlx.Array {
-				return []mlx.Array{c.QuantizedMatmul(in[0], w.Weight, w.Scales, w.Biases, transpose, group, bits, mode)}
+				scales, biases := steps.of(c, in[0])
+				return []mlx.Array{c.QuantizedMatmul(in[0], w.Weight, scales, biases, transpose, group, bits, mode)}
 			}
 			if !w.Bias.Valid() {
 				return run, nil
@@ -62,6 +65,53 @@ func affine() *registry.Class {
 			}, nil
 		},
 	}
+}
+
+// steps are a quantised weight's scales and zero points in the dtypes of its products. quantized_matmul and gather_qmm cast
+// them where the activations' dtype is wider, in every call; here each cast is made once, with the same bits.
+type steps struct {
+	scales, biases mlx.Array
+	own            dtype.Dtype // no cast beside activations that add nothing to it
+	cast           map[dtype.Dtype][2]mlx.Array
+	keep           func(mlx.Array) mlx.Array
+}
+
+func newSteps(b *registry.ClassBuild, w registry.Opened) *steps {
+	s := &steps{scales: w.Scales, biases: w.Biases, keep: b.Keep}
+	if w.Facts.Mode == "affine" && w.Biases.Valid() { // other modes have codes for scales, which nothing casts
+		s.own, s.cast = dtype.Promote(w.Scales.Dtype(), w.Biases.Dtype()), map[dtype.Dtype][2]mlx.Array{}
+	}
+	return s
+}
+
+// castBytes is what steps makes for activations of dtype x.
+func castBytes(f plan.Facts, x dtype.Dtype) int64 {
+	to := dtype.Promote(x, f.Dtype)
+	if f.Mode != "affine" || to == f.Dtype || f.Group < 1 {
+		return 0
+	}
+	return 2 * int64(max(f.Count, 1)) * int64(f.Outputs) * int64(f.Inputs/f.Group) * int64(to.Size())
+}
+
+// of gives both as products with x take them.
+func (s *steps) of(c *registry.Call, x mlx.Array) (scales, biases mlx.Array) {
+	if s.cast == nil {
+		return s.scales, s.biases
+	}
+	to := dtype.Promote(x.Dtype(), s.own)
+	if to == s.own {
+		return s.scales, s.biases
+	}
+	made, have := s.cast[to]
+	if !have {
+		made = [2]mlx.Array{c.Astype(s.scales, to), c.Astype(s.biases, to)}
+		if c.Err() != nil {
+			return s.scales, s.biases
+		}
+		c.Keep(made[:]...)
+		s.cast[to] = [2]mlx.Array{s.keep(made[0]), s.keep(made[1])}
+	}
+	return made[0], made[1]
 }
 
 // dequantizeRows takes rows of a quantised matrix by index.

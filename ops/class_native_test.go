@@ -52,6 +52,27 @@ func TestMultiLinear(t *testing.T) {
 	require.NoError(t, r.call.Err())
 }
 
+// TestScalesAreCastOnce: a product of wider activations has quantized_matmul's bits, and its casts are made in its first call.
+func TestScalesAreCastOnce(t *testing.T) {
+	for _, mode := range []string{"affine", "mxfp4"} {
+		r := newRig(t)
+		q, x := quantised(r, r.filled(dtype.Float16, 1, 64, 32), mode, 4, 32), r.filled(dtype.Float32, 2, 1, 3, 32)
+		kept := map[mlx.Array]int{}
+		b := &registry.ClassBuild{Kind: "linear", Weights: map[string]registry.Opened{"weight": q}, Scope: r.scope,
+			Keep: func(a mlx.Array) mlx.Array { kept[a]++; return r.keep(a) }}
+		run, err := affine().Build(b)
+		require.NoError(t, err)
+		want := r.scope.QuantizedMatmul(x, q.Weight, q.Scales, q.Biases, true, 32, 4, mode)
+		for range 3 {
+			same(t, want, run(r.call, []mlx.Array{x})[0])
+		}
+		narrow := r.scope.Astype(x, dtype.Float16)
+		same(t, r.scope.QuantizedMatmul(narrow, q.Weight, q.Scales, q.Biases, true, 32, 4, mode), run(r.call, []mlx.Array{narrow})[0])
+		require.NoError(t, r.call.Err())
+		require.Len(t, kept, map[string]int{"affine": 2, "mxfp4": 0}[mode])
+	}
+}
+
 func TestUnfusedMLP(t *testing.T) {
 	r := newRig(t)
 	x := r.filled(dtype.Bfloat16, 1, 1, 3, 64)

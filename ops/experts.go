@@ -97,7 +97,7 @@ func gatherOf(b *registry.ClassBuild, role string) (gathered, error) {
 	if n := w.Weight.Ndim(); n != 3 {
 		return nil, fmt.Errorf("%s has %s; [count, out, in] is wanted", role, count(n, "axis", "axes"))
 	}
-	run, err := gatherQuantised(w), error(nil)
+	run, err := gatherQuantised(b, w), error(nil)
 	if w.Facts.Storage == "dense" {
 		run, err = gatherDense(b, w.Weight)
 	} else if !w.Scales.Valid() {
@@ -111,10 +111,11 @@ func gatherOf(b *registry.ClassBuild, role string) (gathered, error) {
 	}, nil
 }
 
-func gatherQuantised(w registry.Opened) gathered {
-	f := w.Facts
+func gatherQuantised(b *registry.ClassBuild, w registry.Opened) gathered {
+	f, steps := w.Facts, newSteps(b, w)
 	return func(c *registry.Call, x, indices mlx.Array, sorted bool) mlx.Array {
-		return c.GatherQMM(x, w.Weight, w.Scales, w.Biases, mlx.Array{}, indices, true, f.Group, f.Bits, f.Mode, sorted)
+		scales, biases := steps.of(c, x)
+		return c.GatherQMM(x, w.Weight, scales, biases, mlx.Array{}, indices, true, f.Group, f.Bits, f.Mode, sorted)
 	}
 }
 

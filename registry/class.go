@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
@@ -41,6 +42,8 @@ type Class struct {
 	Accept func(kind string, weights map[string]plan.Facts) error
 	// AcceptArgs says what is wrong with parameters of the right types, or nil: an *ArgError names one. nil: all will do.
 	AcceptArgs func(args plan.Args) error
+	// Beside is the bytes that the class makes of a weight and holds beside it, for activations of a dtype; nil: none.
+	Beside func(weight plan.Facts, x dtype.Dtype) int64
 	// Build makes the function that runs; nil where this build has no kernel for any device.
 	Build func(b *ClassBuild) (Run, error)
 	// Kernels are the kinds of device that Build serves; nil: every kind.

@@ -28,7 +28,7 @@ type measured struct {
 	PromptTokens int     `json:"prompt_tokens"`
 	DecodeTokens int     `json:"decode_tokens"`
 	PromptTPS    float64 `json:"prompt_tps"` // to the first new token
-	DecodeTPS    float64 `json:"decode_tps"` // from the first new token to the last
+	DecodeTPS    float64 `json:"decode_tps"` // from the second new token to the last
 	FirstToken   float64 `json:"first_token_s"`
 	PeakRSS      int64   `json:"peak_rss_bytes"`
 	PeakMemory   int64   `json:"peak_memory_bytes"` // allocated by MLX
@@ -39,8 +39,8 @@ func (c *benchCmd) Run(ctx context.Context, t terminal) error {
 	if !mlx.Available {
 		return mlx.ErrNoMLX
 	}
-	if c.PromptTokens < 2 || c.DecodeTokens < 1 || c.Repeat < 1 {
-		return errors.New("--prompt-tokens is at least 2, --decode-tokens and --repeat at least 1")
+	if c.PromptTokens < 2 || c.DecodeTokens < 2 || c.Repeat < 1 {
+		return errors.New("--prompt-tokens and --decode-tokens are at least 2, --repeat at least 1")
 	}
 	var ids []int32
 	if c.PromptIDs != "" {
@@ -86,7 +86,7 @@ func (c *benchCmd) settings(n int) model.Settings {
 }
 
 func (c *benchCmd) tell(t terminal, r model.Result) error {
-	d := measured{r.PromptTokens, r.GeneratedTokens - 1, r.PromptTokensPerSec, r.DecodeTokensPerSec, r.FirstTokenSeconds,
+	d := measured{r.PromptTokens, r.GeneratedTokens - 1, r.PromptTokensPerSec, r.SteadyTokensPerSec, r.FirstTokenSeconds,
 		process.PeakMemory(), r.PeakMemory, r.Tokens[:min(16, len(r.Tokens))]}
 	if c.JSON {
 		return json.NewEncoder(t.out).Encode(d)

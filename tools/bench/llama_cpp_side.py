@@ -73,7 +73,7 @@ def speed(path, ids_file, decode, threads):
         times.append(time.perf_counter())
     print(json.dumps({
         "prompt_tps": len(ids) / (times[0] - start),
-        "decode_tps": decode / (times[-1] - times[0]),
+        "decode_tps": (decode - 1) / (times[-1] - times[1]),
         "first_token_s": times[0] - start,
         "tokens": tokens[:16],
         "system": ll.llama_print_system_info().decode().strip(),

@@ -36,7 +36,7 @@ def speed(folder, ids_file, decode, passes):
             tokens.append(token)
         print(json.dumps({
             "prompt_tps": len(ids) / (times[0] - start),
-            "decode_tps": decode / (times[-1] - times[0]),
+            "decode_tps": (decode - 1) / (times[-1] - times[1]),
             "first_token_s": times[0] - start,
             "tokens": tokens[:16],
         }))

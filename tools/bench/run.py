@@ -116,8 +116,8 @@ def main():
     args = parser.parse_args()
 
     prompt = json.loads((HERE / "prompt.json").read_text())
-    if not 2 <= args.prompt <= len(prompt["ids512"]) or args.decode < 1 or args.repeat < 1:
-        raise SystemExit(f"bench: PROMPT_TOKENS is 2 to {len(prompt['ids512'])}, DECODE_TOKENS and REPEAT at least 1")
+    if not 2 <= args.prompt <= len(prompt["ids512"]) or args.decode < 2 or args.repeat < 1:
+        raise SystemExit(f"bench: PROMPT_TOKENS is 2 to {len(prompt['ids512'])}, DECODE_TOKENS at least 2, REPEAT at least 1")
     raw = []
     with tempfile.TemporaryDirectory() as tmp:
         ids_file = os.path.join(tmp, "ids.json")
