@@ -47,7 +47,8 @@ func (b *besides) errorf(code string, at diag.Range, format string, args ...any)
 func (b *besides) typeOf(e *syntax.Expr, scope expr.Scope) (*expr.Type, bool) {
 	if v, is, bad := literal(e.Node); is {
 		if bad != "" {
-			b.errorf("bad-number", e.At(), "%s", bad)
+			b.good = false
+			badNumber(b.c.list, e.At(), bad)
 		}
 		return v.Type, bad == ""
 	}
@@ -70,7 +71,7 @@ func (b *besides) typed(e *syntax.Expr, scope facts, want, what string) {
 		return
 	}
 	if have := expr.TypeName(t); have != want && !(want == "float" && have == "int") {
-		b.errorf("parameter-type", e.At(), "%s is of type %s; this is of type %s", what, want, have)
+		otherType(b.errorf("parameter-type", e.At(), "%s is of type %s; this is of type %s", what, want, have), want, have)
 	}
 }
 
@@ -160,7 +161,7 @@ func (b *besides) row(v *syntax.Variant, r syntax.Row, scope facts) {
 		case !ok || letIndex(v.Let, w.Text) < 0:
 			b.errorf("unknown-name", w.At, "%s is no int let of the variant", w.Text).Among(w.Text, letNames(v.Let), "lets")
 		case known.Type != expr.Int && known.Type != expr.Dyn:
-			b.errorf("parameter-type", w.At, "a row count is an int; %s is of type %s", w.Text, expr.TypeName(known.Type))
+			otherType(b.errorf("parameter-type", w.At, "a row count is an int; %s is of type %s", w.Text, expr.TypeName(known.Type)), "int", expr.TypeName(known.Type))
 		}
 	}
 }
@@ -175,7 +176,8 @@ func (b *besides) class(v *syntax.Variant, spec *syntax.ClassSpec, scope facts) 
 		}
 		if named := namedIn(v, choice.Name.Text); named != nil {
 			if len(choice.Args) > 0 {
-				b.errorf("unknown-parameter", choice.Args[0].Name.At, "%s is a class with its parameters already", choice.Name.Text).Because(named.Name.At, "named here")
+				b.errorf("unknown-parameter", choice.Args[0].Name.At, "%s is a class with its parameters already", choice.Name.Text).Because(named.Name.At, "named here").
+					Helped("write them there, or name the class itself")
 			}
 			continue
 		}
@@ -199,7 +201,7 @@ func (b *besides) args(class *registry.Class, args []syntax.Arg, scope facts) {
 		}
 		switch {
 		case p == nil:
-			b.errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text).Among(a.Name.Text, paramNames(class.Params), "it has")
+			noParameter(b.errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text), a.Name.Text, paramNames(class.Params))
 		case a.Value != nil && p.Type != "class" && p.Type != "string":
 			b.typed(a.Value, scope, p.Type, class.Name+"'s parameter "+p.Name)
 		}
@@ -226,7 +228,7 @@ func (b *besides) rules(r *syntax.Rules, scope facts) {
 			if t, ok := b.typeOf(rule.Each, inner); ok && t != expr.Dyn {
 				item, isList := expr.ElementOf(t)
 				if !isList {
-					b.errorf("parameter-type", rule.Each.At(), "each is a list; this is of type %s", expr.TypeName(t))
+					b.errorf("parameter-type", rule.Each.At(), "each is a list; this is of type %s", expr.TypeName(t)).Helped("the plan's lists are plan.ports, plan.states and plan.entries")
 				}
 				inner = inner.with(facts{rule.As.Text: {Type: item}})
 			} else {

@@ -261,7 +261,7 @@ func (c *composer) checkLines(lines []*boundLine) {
 			d := c.list.Errorf("bind-no-match", line.spec.Patterns[0].At, "no port matches %s%s", wordList(line.spec.Patterns), ofKinds(line.spec.Kinds))
 			d.Among(line.spec.Patterns[0].Text, paths, "ports")
 		case line.held && !line.won && !line.owner.doc.Variant.Default:
-			c.list.Warnf("bind-hidden", line.spec.At, "later lines hide this one whole: no row count of any port runs what it says")
+			c.list.Warnf("bind-hidden", line.spec.At, "later lines hide this one whole: no row count of any port runs what it says").Helped("remove it, or put it below the lines that it is an exception of")
 		}
 	}
 }

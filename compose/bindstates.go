@@ -23,6 +23,9 @@ type kvScheme struct {
 
 var affineKV = regexp.MustCompile(`^affine(2|3|4|5|6|8)g(32|64|128)$`)
 
+// kvForms says how a cache may be stored.
+const kvForms = "write affine4g64 or affine8g64 (2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128), or leave it out"
+
 // parseKV reads request.kv: empty, or affineBgG for B bits in groups of G.
 func parseKV(text string) (kvScheme, error) {
 	if text == "" {

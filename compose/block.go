@@ -49,8 +49,8 @@ func (x *expansion) callBlock(p place, call *syntax.Call, doc *syntax.Document, 
 		o, given := g.by[in.Name.Text]
 		f.inputs[in.Name.Text] = false
 		if !given && !in.Optional {
-			c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", doc.Name.Text, in.Name.Text).
-				Because(in.Name.At, "declared here").In(prefix)
+			missingInput(c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", doc.Name.Text, in.Name.Text).
+				Because(in.Name.At, "declared here").In(prefix), doc.Name.Text, inputs, in.Name.Text)
 			good = false
 		}
 		if !given {
@@ -123,8 +123,8 @@ func (x *expansion) blockDefault(body place, param *syntax.Param, call *syntax.C
 		return ok
 	}
 	if param.Default == nil {
-		x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s (%s)", call.Callee.Text, name, param.Type.Text).
-			Because(param.Name.At, "declared here").In(body.prefix)
+		missingParameter(x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s (%s)", call.Callee.Text, name, param.Type.Text).
+			Because(param.Name.At, "declared here").In(body.prefix), registry.Param{Name: name, Type: param.Type.Text})
 		return false
 	}
 	v, ok := body.argument(param.Type.Text, syntax.Arg{Name: param.Name, Value: param.Default}, body.doc.Name.Text)
@@ -138,7 +138,7 @@ func (x *expansion) blockDefault(body place, param *syntax.Param, call *syntax.C
 func (x *expansion) blockResults(body place, call *syntax.Call, doc *syntax.Document, names []syntax.Word) []*value {
 	if len(names) > len(doc.Out) {
 		x.c.list.Errorf("result-count", names[len(doc.Out)].At, "%s gives %s, and %d are named", doc.Name.Text, count(len(doc.Out), "result"), len(names)).
-			Because(doc.Name.At, "its results: %s", outNames(doc))
+			Because(doc.Name.At, "its results: %s", outNames(doc)).Helped("name %s before the colon", count(len(doc.Out), "result"))
 		return nil
 	}
 	out := make([]*value, len(names))
@@ -212,7 +212,8 @@ func (x *expansion) match(body place, r *result, dims []*syntax.Expr, want *synt
 		return true
 	}
 	if want != nil && want.Text != r.typ.Dtype.String() {
-		x.c.list.Errorf("dtype-mismatch", at, "%s is %s, declared %s", what, r.typ.Dtype, want.Text).Because(want.At, "declared here").In(body.prefix)
+		x.c.list.Errorf("dtype-mismatch", at, "%s is %s, declared %s", what, r.typ.Dtype, want.Text).Because(want.At, "declared here").In(body.prefix).
+			Helped("convert it, as in `- y: {astype: x, dtype: %s}`, or declare %s", want.Text, r.typ.Dtype)
 		return false
 	}
 	if dims == nil {
@@ -305,7 +306,7 @@ func (x *expansion) mismatch(body place, what string, have shape.Shape, dims []*
 		texts[i] = d.Node.Value
 	}
 	x.c.list.Errorf("shape-mismatch", at, "%s is %s, declared [%s]: %s", what, have, strings.Join(texts, ", "), why).
-		Because(declared, "declared here").In(body.prefix)
+		Because(declared, "declared here").In(body.prefix).Helped("if the declaration is wrong: %s has %s here", what, have)
 }
 
 // overrides asks the lines of set at a path.

@@ -30,7 +30,7 @@ func (c *composer) choose() *syntax.Document {
 		return nil
 	}
 	if c.req.Config == nil {
-		c.list.Errorf("no-graph", diag.Range{File: "graphrun"}, "no graph file and no config: nothing says what to compose")
+		c.list.Errorf("no-graph", diag.Range{File: "graphrun"}, "no graph file and no config: nothing says what to compose").Helped("name a graph file, a shipped model or a checkpoint's folder")
 		return nil
 	}
 	var found []*syntax.Document
@@ -81,7 +81,7 @@ func (c *composer) noModel(models []*syntax.Document, at diag.Range) {
 	if near := diag.Nearest(kind, words); near != "" {
 		d.Helped("the nearest model_type that is recognised is %s", near)
 	}
-	d.Helped("write a graph file of your own and name it with --graph")
+	d.Helped("`graphrun init CHECKPOINT` writes a graph file to begin with; --graph takes it, or a shipped model that computes the same: --graph llama")
 }
 
 // recognises evaluates a model's own condition; it sees config and tensors only.

@@ -23,7 +23,7 @@ func (c *composer) classArgs(class *registry.Class, given []syntax.Arg, name syn
 		}
 		if !known {
 			d := c.list.Errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", class.Name, a.Name.Text)
-			d.Among(a.Name.Text, paramNames(class.Params), "it has")
+			noParameter(d, a.Name.Text, paramNames(class.Params))
 			good = false
 		}
 	}
@@ -42,7 +42,7 @@ func (c *composer) classArgs(class *registry.Class, given []syntax.Arg, name syn
 		case p.Default != nil:
 			out = append(out, plan.Arg{Name: p.Name, Value: *p.Default})
 		case !p.Optional:
-			c.list.Errorf("missing-parameter", name.At, "%s needs its parameter %s", class.Name, p.Name).Helped("%s: %s", p.Name, p.Doc)
+			missingParameter(c.list.Errorf("missing-parameter", name.At, "%s needs its parameter %s", class.Name, p.Name), p)
 			good = false
 		}
 	}
@@ -64,13 +64,24 @@ func (c *composer) refusedArgs(class *registry.Class, given []syntax.Arg, name s
 			at = argRange(*g)
 		}
 	}
-	c.list.Errorf("bad-argument", at, "%s: %v", class.Name, err)
+	d := c.list.Errorf("bad-argument", at, "%s: %v", class.Name, err)
+	switch {
+	case arg == nil:
+	case arg.Help != "":
+		d.Helped("%s", arg.Help)
+	default:
+		for _, p := range class.Params {
+			if p.Name == arg.Arg && p.Doc != "" {
+				d.Helped("%s: %s", p.Name, p.Doc)
+			}
+		}
+	}
 }
 
 // classValue is a class as a parameter of another: its name, or {name: {parameters}}.
 func (c *composer) classValue(p registry.Param, arg *syntax.Arg, owner string, scope facts) (plan.Value, bool) {
 	if arg.Value == nil {
-		c.list.Errorf("missing-value", arg.Name.At, "%s's parameter %s names no class", owner, p.Name)
+		c.list.Errorf("missing-value", arg.Name.At, "%s's parameter %s names no class", owner, p.Name).Helped("write it as in `%s: affine.dense`", p.Name)
 		return plan.Value{}, false
 	}
 	n := arg.Value.Node
@@ -84,7 +95,7 @@ func (c *composer) classValue(p registry.Param, arg *syntax.Arg, owner string, s
 				Value: &syntax.Expr{Node: source.Deref(inner.Content[i+1]), File: arg.Value.File}})
 		}
 	} else if n.Kind != yaml.ScalarNode {
-		c.list.Errorf("want-text", arg.Value.At(), "%s's parameter %s is a class: a name, or {name: {parameters}}", owner, p.Name)
+		c.list.Errorf("want-text", arg.Value.At(), "%s's parameter %s is a class: a name, or {name: {parameters}}", owner, p.Name).Helped("write it as in `%s: affine.dense`", p.Name)
 		return plan.Value{}, false
 	}
 	class := c.reg.Class(name.Text)

@@ -27,7 +27,7 @@ func (x *expansion) compilable(p place, call *syntax.Call, what string, state bo
 		return x.c.list.Errorf("compiled-block", call.Callee.At, format, a...).In(p.prefix).Because(g.At, "the compiled block %s is called here", g.Block)
 	}
 	if state {
-		refuse("%s is called inside a compiled block, which has no ports and no states", what)
+		refuse("%s is called inside a compiled block, which has no ports and no states", what).Helped("call it where %s is called and pass its result, or leave `compiled` out of %s", g.Block, g.Block)
 		return false
 	}
 	frozen := []string{"S"}
@@ -41,6 +41,8 @@ func (x *expansion) compilable(p place, call *syntax.Call, what string, state bo
 					d := refuse("%s of %s is %s, and a compiled function keeps the %s of its first call", a.Name, what, a.Value.Dims, t.Symbol)
 					if t.Symbol != "S" {
 						d.Helped("write `compiled: by_shape`: then it is traced for each shape")
+					} else {
+						d.Helped("make the value outside %s and pass it, or leave `compiled` out", g.Block)
 					}
 					return false
 				}

@@ -6,6 +6,7 @@ package compose
 import (
 	"context"
 	"io/fs"
+	"slices"
 
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/source"
@@ -14,6 +15,7 @@ import (
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/port"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/weights/header"
 	"github.com/graphrun/graphrun/weights/view"
@@ -174,7 +176,7 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 		return out, nil
 	}
 	if c.kv, err = parseKV(req.Use.KV); err != nil {
-		c.list.Errorf("bad-word", diag.Range{File: "request"}, "%v", err)
+		c.list.Errorf("bad-word", diag.Range{File: "request"}, "%v", err).Helped("%s", kvForms)
 		return out, nil
 	}
 	doc := c.choose()
@@ -327,14 +329,11 @@ func (c *composer) findTensors(glob string) ([]expr.Tensor, error) {
 }
 
 func (c *composer) unknownCallee(from *syntax.Document, w syntax.Word, ports []string) {
-	names := append(append([]string(nil), ports...), c.lib.blockNames(from)...)
+	names := slices.Clone(c.lib.blockNames(from))
 	for _, o := range c.reg.Operators() {
 		names = append(names, o.Name)
 	}
-	d := c.list.Errorf("unknown-callee", w.At, "%s is no port in scope, no operator and no block", w.Text)
-	if help := diag.DidYouMean(w.Text, names); help != "" {
-		d.Helped("%s", help)
-	}
+	c.callWhat(c.list.Errorf("unknown-callee", w.At, "%s is no port in scope, no operator and no block", w.Text), w.Text, ports, names, port.Declared())
 }
 
 func (c *composer) unknownInput(p place, w syntax.Word) {
@@ -344,7 +343,5 @@ func (c *composer) unknownInput(p place, w syntax.Word) {
 		names = append(names, sortedKeys(f.weights)...)
 		names = append(names, sortedKeys(f.states)...)
 	}
-	if help := diag.DidYouMean(w.Text, names); help != "" {
-		d.Helped("%s", help)
-	}
+	d.Among(w.Text, names, "names here")
 }

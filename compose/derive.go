@@ -35,7 +35,7 @@ func (b *viewBuilder) derive(s *syntax.ViewStep, when view.When) {
 		step.To = append(step.To, view.Target{Name: kv.name, To: kv.value.Text})
 	}
 	if len(step.From) == 0 || len(step.To) == 0 || s.Key("nodes") == nil {
-		b.fail(s.Verb.At, "the step derive names its sources {name: pattern}, nodes, and to {name: target}")
+		b.fail(s.Verb.At, "the step derive names its sources {name: pattern}, nodes, and to {name: target}").Helped("write it as in `%s`", stepForms["derive"])
 		return
 	}
 	nodes := syntax.ParseNodes(s.Key("nodes").Value, b.c.list)

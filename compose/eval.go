@@ -36,6 +36,9 @@ func (c *composer) exprError(file *source.File, node *yaml.Node, offset int, err
 	if err.Help != "" {
 		d.Helped("%s", err.Help)
 	}
+	if name, _, unknown := strings.Cut(err.Message, " is not a name here"); unknown && err.Code == "unknown-name" {
+		c.readFromConfig(d, name)
+	}
 }
 
 // eval gives the value of what stands in an expression's place.
@@ -76,7 +79,7 @@ func (p place) evalNode(file *source.File, n *yaml.Node) (expr.Value, bool) {
 	}
 	if v, literal, err := literal(n); literal {
 		if err != "" {
-			c.list.Errorf("bad-number", file.Range(n), "%s", err)
+			badNumber(c.list, file.Range(n), err)
 			return v, false
 		}
 		return v, true
@@ -138,7 +141,7 @@ func (p place) dim(e *syntax.Expr) (shape.Dim, bool) {
 		}
 		n, isInt := v.Int()
 		if !isInt {
-			p.x.c.list.Errorf("expression-type", e.At(), "a dim is an int; this is a %s", expr.TypeName(v.Type))
+			otherType(p.x.c.list.Errorf("expression-type", e.At(), "a dim is an int; this is a %s", expr.TypeName(v.Type)), "int", expr.TypeName(v.Type))
 			return shape.Dim{}, false
 		}
 		return shape.Int(int(n)), true
@@ -171,7 +174,7 @@ func (p place) integer(e *syntax.Expr, what string) (int, bool) {
 	}
 	n, isInt := v.Int()
 	if !isInt {
-		p.x.c.list.Errorf("expression-type", e.At(), "%s is an int; this is a %s (%s)", what, expr.TypeName(v.Type), v.Show())
+		otherType(p.x.c.list.Errorf("expression-type", e.At(), "%s is an int; this is a %s (%s)", what, expr.TypeName(v.Type), v.Show()), "int", expr.TypeName(v.Type))
 		return 0, false
 	}
 	if n > math.MaxInt32 || n < math.MinInt32 {
@@ -205,7 +208,7 @@ func (p place) truth(e *syntax.Expr) (value, ok bool) {
 	}
 	b, isBool := v.Bool()
 	if !isBool {
-		p.x.c.list.Errorf("expression-type", e.At(), "a condition is true or false; this is a %s", expr.TypeName(v.Type))
+		otherType(p.x.c.list.Errorf("expression-type", e.At(), "a condition is true or false; this is a %s", expr.TypeName(v.Type)), "bool", expr.TypeName(v.Type))
 	}
 	return b, isBool
 }
@@ -239,7 +242,8 @@ func (p place) argument(kind string, arg syntax.Arg, owner string) (plan.Value, 
 		s := p.scalar(arg.Name.Text)
 		if s == nil {
 			if kind == "dtype" || p.value(arg.Name.Text) != nil {
-				c.list.Errorf("no-value", arg.Name.At, "the parameter %s of %s has no value, and no number of that name is in scope", arg.Name.Text, owner)
+				c.list.Errorf("no-value", arg.Name.At, "the parameter %s of %s has no value, and no number of that name is in scope", arg.Name.Text, owner).
+					Helped("write `%s: …`", arg.Name.Text)
 				return plan.Value{}, false
 			}
 			c.list.Errorf("unknown-name", arg.Name.At, "%s has no value here, and nothing in scope has its name", arg.Name.Text).
@@ -326,7 +330,7 @@ func (p place) convert(kind string, v expr.Value, at diag.Range, what string) (p
 		}
 	}
 	if !ok {
-		p.x.c.list.Errorf("parameter-type", at, "%s is of type %s; this is %s (%s)", what, kind, expr.TypeName(v.Type), v.Show()).In(p.prefix)
+		otherType(p.x.c.list.Errorf("parameter-type", at, "%s is of type %s; this is %s (%s)", what, kind, expr.TypeName(v.Type), v.Show()).In(p.prefix), kind, expr.TypeName(v.Type))
 	}
 	return out, ok
 }

@@ -100,7 +100,9 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 	}
 	if e.Tensors != "" {
 		if r.Checkpoint, err = c.exampleTensors(doc, e, r.Config); err != nil {
-			c.unreadable(doc, e.tensorsNode, err)
+			if d := c.unreadable(doc, e.tensorsNode, err); len(d.Help) == 0 {
+				d.Helped("`graphrun weights --json CHECKPOINT` writes such a listing: {\"name\": {\"dtype\": \"bfloat16\", \"shape\": [64, 64]}}")
+			}
 			return nil, nil
 		}
 	}
@@ -109,7 +111,7 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 		return nil, nil
 	}
 	if one.kv, err = parseKV(e.Use.KV); err != nil {
-		c.list.Errorf("bad-word", e.at, "%v", err)
+		c.list.Errorf("bad-word", e.at, "%v", err).Helped("%s", kvForms)
 		return nil, nil
 	}
 	c.finder.of = one
@@ -125,7 +127,7 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 	default:
 		if is, bad := one.recognises(doc); !is || bad != nil {
 			kind, _ := r.Config.Values["model_type"].(string)
-			c.list.Errorf("not-recognised", doc.Recognises.At(), "%s does not recognise its own example %s (model_type is %q)", doc.Name.Text, r.Config.Path, kind)
+			c.list.Errorf("not-recognised", doc.Recognises.At(), "%s does not recognise its own example %s (model_type is %q)", doc.Name.Text, r.Config.Path, kind).Helped("let `recognises` take it, or remove the example")
 			return nil, nil
 		}
 	}
@@ -145,12 +147,11 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 }
 
 // unreadable reports a file that an example names.
-func (c *composer) unreadable(doc *syntax.Document, n *yaml.Node, err error) {
+func (c *composer) unreadable(doc *syntax.Document, n *yaml.Node, err error) *diag.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		c.list.Errorf("file-unreadable", doc.File.Range(n), "there is no file %s", n.Value).Helped("an example's paths count from the file that names them")
-		return
+		return c.list.Errorf("file-unreadable", doc.File.Range(n), "there is no file %s", n.Value).Helped("an example's paths count from the file that names them")
 	}
-	c.list.Errorf("file-unreadable", doc.File.Range(n), "%v", err)
+	return c.list.Errorf("file-unreadable", doc.File.Range(n), "%v", err)
 }
 
 // checked gives a model that is checked statically, once for all examples; nil where that finds errors.
@@ -191,7 +192,12 @@ func (c *composer) modelOf(doc *syntax.Document, at diag.Range) *syntax.Document
 		}
 	}
 	kind, _ := c.req.Config.Values["model_type"].(string)
-	c.list.Errorf("variant-of-another", at, "the variant %s is of %s, which does not recognise %s (model_type is %q)", doc.Name.Text, wordList(doc.Variant.Of), c.req.Config.Path, kind)
+	d := c.list.Errorf("variant-of-another", at, "the variant %s is of %s, which does not recognise %s (model_type is %q)", doc.Name.Text, wordList(doc.Variant.Of), c.req.Config.Path, kind)
+	if others := c.ofTheirs(); len(others) > 0 {
+		d.Helped("%s recognises it: write `of: %s`", others[0], others[0])
+	} else {
+		d.Helped("name a config that %s recognises", wordList(doc.Variant.Of))
+	}
 	return nil
 }
 
@@ -260,12 +266,12 @@ func (c *composer) readExamples(doc *syntax.Document) ([]*Example, bool) {
 			good = good && r.good
 		}
 		if e.configNode == nil || e.configNode.Kind != yaml.ScalarNode || e.tensorsNode != nil && e.tensorsNode.Kind != yaml.ScalarNode {
-			c.list.Errorf("want-text", e.at, "an example is the path of a config.json, or {config: path, tensors: path, …}")
+			c.list.Errorf("want-text", e.at, "an example is the path of a config.json, or {config: path, tensors: path, …}").Helped("write it as in `- examples/tiny.json`, or `- {config: examples/tiny.json, device: {kind: gpu}}`")
 			good = false
 			continue
 		}
 		if e.Device.Kind != "" && e.Device.Kind != "cpu" && e.Device.Kind != "gpu" {
-			c.list.Errorf("bad-word", e.at, "a device's kind is cpu or gpu, not %s", e.Device.Kind)
+			c.list.Errorf("bad-word", e.at, "a device's kind is cpu or gpu, not %s", e.Device.Kind).Among(e.Device.Kind, []string{"cpu", "gpu"}, "one of")
 			good = false
 		}
 		e.Config = e.configNode.Value
@@ -288,7 +294,7 @@ type exampleReader struct {
 // fields reads a map of known keys: into a *string, *bool, *int, *int64 or **yaml.Node, or by a function.
 func (r *exampleReader) fields(n *yaml.Node, what string, to map[string]any) {
 	if n.Kind != yaml.MappingNode {
-		r.c.list.Errorf("want-mapping", r.doc.File.Range(n), "%s is a mapping; this is a %s", what, source.KindName(n))
+		r.c.list.Errorf("want-mapping", r.doc.File.Range(n), "%s is a mapping; this is a %s", what, source.KindName(n)).Helped("write `{key: value}`; its keys: %s", strings.Join(sortedKeys(to), ", "))
 		r.good = false
 		return
 	}
@@ -302,7 +308,7 @@ func (r *exampleReader) fields(n *yaml.Node, what string, to map[string]any) {
 			continue
 		}
 		if want := readInto(v, place); want != "" {
-			r.c.list.Errorf("parameter-type", r.doc.File.Range(v), "%s of %s is %s; this is %s", key.Value, what, want, v.Value)
+			r.c.list.Errorf("parameter-type", r.doc.File.Range(v), "%s of %s is %s; this is %s", key.Value, what, want, v.Value).Helped("write `%s: %s`, or leave it out", key.Value, map[bool]string{true: "true", false: "4096"}[want == "true or false"])
 			r.good = false
 		}
 	}

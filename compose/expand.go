@@ -234,7 +234,7 @@ func (x *expansion) repeat(p place, n *syntax.Node, call *syntax.Call) []*value 
 		return nil
 	}
 	if first < 0 || stop < first {
-		x.c.list.Errorf("bad-repeat", call.Repeat.Stop.At(), "a repeat from %d to %d", first, stop).In(p.prefix)
+		x.c.list.Errorf("bad-repeat", call.Repeat.Stop.At(), "a repeat from %d to %d", first, stop).In(p.prefix).Helped("a repeat goes up from its first index, 0 or more, to the one before stop: [first, stop]")
 		return nil
 	}
 	if stop-first > maxRepeat {
@@ -430,7 +430,8 @@ func (x *expansion) scalarInput(p place, s *scalar, w syntax.Word) (*value, bool
 	x.trace.hands(s)
 	v := s.value.Plan()
 	if v.Kind != plan.Int && v.Kind != plan.Float && v.Kind != plan.Bool {
-		x.c.list.Errorf("input-type", w.At, "%s is a %s; among inputs a name is a value, a weight, a state or a number", w.Text, expr.TypeName(s.value.Type)).In(p.prefix)
+		x.c.list.Errorf("input-type", w.At, "%s is a %s; among inputs a name is a value, a weight, a state or a number", w.Text, expr.TypeName(s.value.Type)).In(p.prefix).
+			Helped("`constant` makes a value of an expression, as in `- y: {constant: %s, dtype: float32}`", w.Text)
 		return nil, false
 	}
 	return known(scalarResult(v)), true

@@ -17,7 +17,7 @@ func (c *composer) mergedFrom(doc *syntax.Document, open []string) *syntax.Docum
 	}
 	open = append(open, doc.Name.Text)
 	if containsString(open, doc.Extends.Text) {
-		c.list.Errorf("recursion", doc.Extends.At, "the model %s extends itself: %s → %s", doc.Extends.Text, strings.Join(open, " → "), doc.Extends.Text)
+		c.list.Errorf("recursion", doc.Extends.At, "the model %s extends itself: %s → %s", doc.Extends.Text, strings.Join(open, " → "), doc.Extends.Text).Helped("name another model, or write its keys here and leave `extends` out")
 		return nil
 	}
 	base := c.lib.model(doc.Extends.Text, doc)

@@ -119,13 +119,19 @@ func (c *composer) stored(w *plan.Weight, lead []int, at diag.Range) bool {
 		want := dimsWith(lead, f.Outputs, f.Inputs)
 		if !sameDims(t.Shape, want) {
 			d := c.list.Errorf("shape-mismatch", at, "the tensor %s is %v, where %v is wanted%s", t.Name, t.Shape, want, storedIn(t))
-			if t.Dtype == dtype.Uint32 {
+			switch n := len(t.Shape); {
+			case t.Dtype == dtype.Uint32:
 				d.Helped("it looks quantised, and there is no %s.scales", w.Path)
+			case n == 2 && len(want) == 2 && t.Shape[0] == want[1] && t.Shape[1] == want[0]:
+				d.Helped("it is stored the other way round: turn it in the view, as in `- {each: '%s', do: [{transpose: [1, 0]}]}`", generalised(t.Name))
+			case n == 2 && len(want) == 2:
+				d.Helped("[outputs, inputs] is the shape of a dense weight: this one has %d outputs of %d inputs", t.Shape[0], t.Shape[1])
 			}
 			return false
 		}
 		if !t.Dtype.IsFloat() {
-			c.list.Errorf("dtype-mismatch", at, "the tensor %s is %s; a dense weight is of a float dtype%s", t.Name, t.Dtype, storedIn(t))
+			c.list.Errorf("dtype-mismatch", at, "the tensor %s is %s; a dense weight is of a float dtype%s", t.Name, t.Dtype, storedIn(t)).
+				Helped("if it is quantised, %s.scales is missing; else convert it in the view, as in `- {each: '%s', do: [{astype: float32}]}`", w.Path, generalised(t.Name))
 			return false
 		}
 		f.Dtype = t.Dtype

@@ -44,12 +44,12 @@ func listItems(e *syntax.Expr) []*syntax.Expr {
 func (c *composer) operandOf(e *syntax.Expr, owner string) (operand, bool) {
 	n := e.Node
 	if n.Kind != yaml.ScalarNode {
-		c.list.Errorf("input-type", e.At(), "an input of %s is a name or a number; this is a %s", owner, source.KindName(n))
+		c.list.Errorf("input-type", e.At(), "an input of %s is a name or a number; this is a %s", owner, source.KindName(n)).Helped("%s", innerInput(n))
 		return operand{}, false
 	}
 	if v, isLit, bad := literal(n); isLit {
 		if bad != "" {
-			c.list.Errorf("bad-number", e.At(), "%s", bad)
+			badNumber(c.list, e.At(), bad)
 			return operand{}, false
 		}
 		p := v.Plan()
@@ -62,14 +62,14 @@ func (c *composer) operandOf(e *syntax.Expr, owner string) (operand, bool) {
 func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Input, isParam func(string) bool, paramNames []string) (*gathered, []syntax.Arg, bool) {
 	g := &gathered{by: map[string]operand{}}
 	good := true
+	names := make([]string, len(inputs))
 	put := func(name string, o operand) {
 		if first, twice := g.by[name]; twice {
-			c.list.Errorf("input-twice", o.at, "the input %s of %s is given twice", name, owner).Because(first.at, "first here")
+			c.list.Errorf("input-twice", o.at, "the input %s of %s is given twice", name, owner).Because(first.at, "first here").Helped("leave out one; the names of a list are the inputs in order: [%s]", strings.Join(names, ", "))
 			good = false
 		}
 		g.by[name] = o
 	}
-	names := make([]string, len(inputs))
 	find := map[string]bool{}
 	for i, in := range inputs {
 		names[i], find[in.Name] = in.Name, true
@@ -128,7 +128,7 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 			params = append(params, a)
 		default:
 			d := c.list.Errorf("unknown-parameter", a.Name.At, "%s has no parameter %s", owner, a.Name.Text)
-			d.Among(a.Name.Text, append(append([]string(nil), paramNames...), names...), "it has")
+			noParameter(d, a.Name.Text, append(append([]string(nil), paramNames...), names...))
 			good = false
 		}
 	}
@@ -229,7 +229,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 			inputAt[in.Name] = o.at
 		}
 		if !given && !in.Optional {
-			c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", op.Name, in.Name).In(prefix).Helped("%s", in.Doc)
+			missingInput(c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", op.Name, in.Name).In(prefix), op.Name, op.Inputs, in.Name)
 			good = false
 		}
 		add(in, o, given)
@@ -293,7 +293,7 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 		return nil
 	}
 	if len(types) != results {
-		c.list.Errorf("result-count", call.Range, "%s gives %s, and %d are named", op.Name, count(len(types), "result"), results).In(prefix)
+		c.list.Errorf("result-count", call.Range, "%s gives %s, and %d are named", op.Name, count(len(types), "result"), results).In(prefix).Helped("name %s before the colon", count(len(types), "result"))
 		return nil
 	}
 	for i := range operands {
@@ -366,8 +366,11 @@ func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err erro
 		}
 	}
 	d := x.c.list.Errorf(code, at, "%s: %s", owner, message).In(prefix)
-	if help != "" {
+	switch {
+	case help != "":
 		d.Helped("%s", help)
+	case strings.Contains(message, "do not broadcast"):
+		d.Helped("axes are laid together from the last; `- y: {expand_dims: x, axis: -1}` adds one of 1")
 	}
 }
 
@@ -390,7 +393,7 @@ func (x *expansion) params(p place, decl []registry.Param, given []syntax.Arg, o
 		case d.Default != nil:
 			out = append(out, plan.Arg{Name: d.Name, Value: *d.Default})
 		case !d.Optional:
-			x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s", owner, d.Name).In(p.prefix).Helped("%s: %s", d.Name, d.Doc)
+			missingParameter(x.c.list.Errorf("missing-parameter", call.Callee.At, "%s needs its parameter %s", owner, d.Name).In(p.prefix), d)
 			good = false
 		}
 	}
@@ -439,7 +442,7 @@ func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o 
 	}
 	if o.lit != nil {
 		if in.Kind != registry.Value {
-			c.list.Errorf("input-type", o.at, "the input %s of %s is no number", in.Name, owner).In(prefix)
+			c.list.Errorf("input-type", o.at, "the input %s of %s is no number", in.Name, owner).In(prefix).Helped("write a name: a value, a weight or a state")
 			return nothing(false)
 		}
 		return []registry.Arg{{Given: true, Scalar: o.lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: *o.lit}}, true
@@ -473,7 +476,7 @@ func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o 
 		x.absentError(p, *o.word, owner, in.Name)
 		return nothing(false)
 	case r.list != nil && !in.Variadic:
-		c.list.Errorf("input-type", o.at, "%s is a list of values; the input %s of %s is one", o.word.Text, in.Name, owner).In(prefix)
+		c.list.Errorf("input-type", o.at, "%s is a list of values; the input %s of %s is one", o.word.Text, in.Name, owner).In(prefix).Helped("an operator that takes many makes one of it, as in `- y: {stack: %s, axis: 0}`", o.word.Text)
 		return nothing(false)
 	case r.list != nil:
 		var args []registry.Arg

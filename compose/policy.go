@@ -67,14 +67,14 @@ func (c *composer) submitPolicy() bool {
 			for _, cost := range costs {
 				n, err := strconv.Atoi(cost.Rows.Text)
 				if err != nil || n < 1 {
-					c.list.Errorf("bad-rows", cost.Rows.At, "verify_cost's keys are row counts; this is %s", cost.Rows.Text)
+					c.list.Errorf("bad-rows", cost.Rows.At, "verify_cost's keys are row counts; this is %s", cost.Rows.Text).Helped("write it as in `verify_cost: {1: 1.0, 4: 1.7}`")
 					good = false
 					continue
 				}
 				val, ok := c.evalFacts(cost.Cost, v.scope)
 				f, isNumber := val.Number()
 				if ok && !isNumber {
-					c.list.Errorf("parameter-type", cost.Cost.At(), "a cost is a number; this is %s", val.Show())
+					c.list.Errorf("parameter-type", cost.Cost.At(), "a cost is a number; this is %s", val.Show()).Helped("a cost is that of a forward of one row times a number, as in `{1: 1.0, 4: 1.7}`")
 				}
 				good = good && ok && isNumber
 				c.plan.Verify = append(c.plan.Verify, plan.Cost{Rows: n, Cost: f})

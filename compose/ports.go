@@ -63,20 +63,20 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	for _, in := range inputs {
 		o, given := g.by[in.Name]
 		if !given {
-			c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", owner, in.Name).Because(d.spec.Name.At, "declared here").In(p.prefix)
+			missingInput(c.list.Errorf("missing-input", call.Callee.At, "%s takes an input %s, which is not given", owner, in.Name).Because(d.spec.Name.At, "declared here").In(p.prefix), call.Callee.Text, inputs, in.Name)
 			good = false
 			continue
 		}
 		a, od, ok := x.operand(p, p.prefix, owner, in, o, true)
 		good = good && ok
 		if ok && a[0].Scalar != nil {
-			c.list.Errorf("input-type", o.at, "%s takes a value, not a number", owner).In(p.prefix)
+			c.list.Errorf("input-type", o.at, "%s takes a value, not a number", owner).In(p.prefix).Helped("write the name of a value, as in `{%s: x}`", call.Callee.Text)
 			good = false
 		}
 		args, operands = append(args, a...), append(operands, od...)
 	}
 	if results != 1 {
-		c.list.Errorf("result-count", call.Range, "a port gives one result, and %d are named", results).In(p.prefix)
+		c.list.Errorf("result-count", call.Range, "a port gives one result, and %d are named", results).In(p.prefix).Helped("name one, and take it apart with `split`")
 		good = false
 	}
 	if !good || !x.compilable(p, call, owner, true, nil) {
@@ -116,7 +116,7 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 	first := g.by[port.Kinds[d.spec.Kind.Text].Inputs[0]]
 	if d.spec.Kind.Text == "embedding" {
 		if !in.Dtype.IsInteger() {
-			c.list.Errorf("dtype-mismatch", first.at, "an embedding takes rows by an integer index; this is %s", in.Dtype).In(d.path)
+			c.list.Errorf("dtype-mismatch", first.at, "an embedding takes rows by an integer index; this is %s", in.Dtype).In(d.path).Helped("an entry's tokens are int32 [B, T]; `- i: {astype: x, dtype: int32}` makes indices")
 			return plan.Type{}, false
 		}
 		return plan.Type{Dtype: r.dtype(in.Dtype), Shape: append(in.Shape.Clone(), shape.Int(r.out))}, true
@@ -126,11 +126,14 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 		want, out = out, want
 	}
 	if len(in.Shape) == 0 || !in.Shape.Last().Equal(shape.Int(want)) {
-		c.list.Errorf("shape-mismatch", first.at, "the port %s takes [..., %d]; this is %s", d.spec.Name.Text, want, in.Shape).Because(d.spec.Kind.At, "declared here").In(d.path)
+		e := c.list.Errorf("shape-mismatch", first.at, "the port %s takes [..., %d]; this is %s", d.spec.Name.Text, want, in.Shape).Because(d.spec.Kind.At, "declared here").In(d.path)
+		if len(in.Shape) > 0 && transposed {
+			e.Helped("its declaration is %s: [%d, %d]; for this input it would be [%s, %d]", d.spec.Kind.Text, r.in, r.out, in.Shape.Last(), r.out)
+		}
 		return plan.Type{}, false
 	}
 	if !in.Dtype.IsFloat() {
-		c.list.Errorf("dtype-mismatch", first.at, "the port %s takes a float dtype; this is %s", d.spec.Name.Text, in.Dtype).In(d.path)
+		c.list.Errorf("dtype-mismatch", first.at, "the port %s takes a float dtype; this is %s", d.spec.Name.Text, in.Dtype).In(d.path).Helped("convert it, as in `- y: {astype: x, dtype: float32}`")
 		return plan.Type{}, false
 	}
 	dims := in.Shape.With(len(in.Shape)-1, shape.Int(out))
@@ -185,13 +188,14 @@ func (x *expansion) declaration(d *portDecl) (*declared, bool) {
 		n, ok := d.at.integer(e, "a port's dim")
 		good = good && ok
 		if ok && n <= 0 {
-			c.list.Errorf("port-dims", e.At(), "a port's dim is positive; this is %d", n).In(d.path)
+			c.list.Errorf("port-dims", e.At(), "a port's dim is positive; this is %d%s", n, c.with(d.at, e)).In(d.path)
 			good = false
 		}
 		dims = append(dims, n)
 	}
 	if want := port.Kinds[d.spec.Kind.Text].Dims; len(dims) != len(want) {
-		c.list.Errorf("port-dims", d.spec.Kind.At, "a port of kind %s is declared [%s]; this has %s", d.spec.Kind.Text, strings.Join(want, ", "), count(len(dims), "dim")).In(d.path)
+		c.list.Errorf("port-dims", d.spec.Kind.At, "a port of kind %s is declared [%s]; this has %s", d.spec.Kind.Text, strings.Join(want, ", "), count(len(dims), "dim")).In(d.path).
+			Helped("write it as in `%s: {%s: [%s]}`", d.spec.Name.Text, d.spec.Kind.Text, strings.Join(want, ", "))
 		return nil, false
 	}
 	says := &declared{dims: dims}
@@ -278,7 +282,7 @@ func (c *composer) bindSingle(d *portDecl, says *declared) (*resolved, bool) {
 
 func (x *expansion) portCount(d *portDecl) (int, bool) {
 	if d.spec.Count == nil {
-		x.c.list.Errorf("missing-key", d.spec.Kind.At, "a port of kind %s has a key count", d.spec.Kind.Text).In(d.path)
+		x.c.list.Errorf("missing-key", d.spec.Kind.At, "this port of kind %s has no key count", d.spec.Kind.Text).In(d.path).Helped("write `count: n`, the number of its matrices")
 		return 0, false
 	}
 	return d.at.integer(d.spec.Count, "count")
@@ -417,20 +421,17 @@ func (x *expansion) activation(d *portDecl, width int) (*plan.Activation, bool) 
 		}
 		op := c.reg.Operator(a.Name.Text)
 		if op == nil {
-			e := c.list.Errorf("unknown-activation", a.Name.At, "there is no operator %s", a.Name.Text).In(d.path)
-			if near := c.reg.SuggestOperator(a.Name.Text); near != "" {
-				e.Helped("did you mean %s?", near)
-			}
+			c.list.Errorf("unknown-activation", a.Name.At, "there is no operator %s", a.Name.Text).In(d.path).Among(a.Name.Text, c.activations(), "activations")
 			return nil, false
 		}
 		if n := required(op); n != 1 && n != 2 || op.State == registry.RequiredState {
-			c.list.Errorf("unknown-activation", a.Name.At, "%s cannot be an activation: that takes gate, or gate and up", a.Name.Text).In(d.path)
+			c.list.Errorf("unknown-activation", a.Name.At, "%s cannot be an activation: that takes gate, or gate and up", a.Name.Text).In(d.path).Helped("%s", diag.Listed(a.Name.Text, c.activations(), "activations"))
 			return nil, false
 		}
 		for _, arg := range a.Args {
 			if op.Param(arg.Name.Text) == nil {
 				e := c.list.Errorf("unknown-parameter", arg.Name.At, "%s has no parameter %s", op.Name, arg.Name.Text).In(d.path)
-				e.Among(arg.Name.Text, paramNames(op.Params), "it has")
+				noParameter(e, arg.Name.Text, paramNames(op.Params))
 				return nil, false
 			}
 		}
@@ -484,7 +485,7 @@ func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at 
 	storage := c.plan.Weights[roles[0].Weight].Facts.Storage
 	class := c.reg.ExactClass(kind, storage)
 	if class == nil {
-		c.list.Errorf("no-class", at, "no exact class fills a port of kind %s with %s weights", kind, storage).In(path)
+		c.list.Errorf("no-class", at, "no exact class fills a port of kind %s with %s weights", kind, storage).In(path).Helped("%s", diag.Listed("", c.fitting(kind), "classes of such ports"))
 		return -1, false
 	}
 	if err := class.Accept(kind, facts); err != nil {

@@ -118,7 +118,7 @@ func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*
 				return nil, false
 			}
 			if done = append(done, some...); len(done) > maxPrograms {
-				c.list.Errorf("too-many-programs", entry.Name.At, "the entry %s has more than %d programs: each set of its optional inputs has its own", entry.Name.Text, maxPrograms)
+				c.list.Errorf("too-many-programs", entry.Name.At, "the entry %s has more than %d programs: each set of its optional inputs has its own", entry.Name.Text, maxPrograms).Helped("make inputs that come together one, or give them always")
 				return nil, false
 			}
 		}
@@ -328,7 +328,7 @@ func (x *expansion) entryInput(p place, in *syntax.Input) (plan.Type, bool) {
 	if in.Dtype != nil {
 		d, ok := dtype.Parse(in.Dtype.Text)
 		if !ok {
-			x.c.list.Errorf("unknown-dtype", in.Dtype.At, "%s is no dtype", in.Dtype.Text)
+			x.c.list.Errorf("unknown-dtype", in.Dtype.At, "%s is no dtype", in.Dtype.Text).Among(in.Dtype.Text, dtype.Names(), "dtypes")
 			return t, false
 		}
 		t.Dtype = d
@@ -352,7 +352,7 @@ func (x *expansion) entryResult(p place, entry *syntax.Entry, o *syntax.Output) 
 		return nil, false
 	}
 	if r.operand.Kind != plan.FromSlot {
-		x.c.list.Errorf("absent-value", o.Name.At, "%s is not computed by any node", o.Name.Text)
+		x.c.list.Errorf("absent-value", o.Name.At, "%s is not computed by any node", o.Name.Text).Helped("an output is what a call gives; %s is an input, a weight or a number", o.Name.Text)
 		return nil, false
 	}
 	if o.Dims != nil {
@@ -367,7 +367,7 @@ func (x *expansion) entryResult(p place, entry *syntax.Entry, o *syntax.Output) 
 				}
 			}
 		}
-		x.c.list.Errorf("shape-mismatch", at, "%s is %s; a text entry gives logits [B, T, vocab]", o.Name.Text, r.typ.Shape)
+		x.c.list.Errorf("shape-mismatch", at, "%s is %s; a text entry gives logits [B, T, vocab]", o.Name.Text, r.typ.Shape).Helped("declare what it gives, as in `out: {%s: [%s]}`, or let the last call be the head's", o.Name.Text, strings.Trim(r.typ.Shape.String(), "[]"))
 		return nil, false
 	}
 	return r, true

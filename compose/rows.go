@@ -1,10 +1,12 @@
 package compose
 
 import (
+	"fmt"
 	"math"
 	"sort"
 	"strconv"
 
+	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
 )
@@ -31,13 +33,13 @@ func (v *variant) bound(c *composer, w syntax.Word) (int, bool) {
 		}
 		i, isInt := val.Int()
 		if !isInt {
-			c.list.Errorf("parameter-type", w.At, "a row count is an int; %s is %s", w.Text, val.Show())
+			otherType(c.list.Errorf("parameter-type", w.At, "a row count is an int; %s is %s", w.Text, val.Show()), "int", expr.TypeName(val.Type))
 			return 0, false
 		}
 		n = int(i)
 	}
 	if n < 1 {
-		c.list.Errorf("bad-rows", w.At, "a row count is 1 or more; this is %d", n)
+		c.list.Errorf("bad-rows", w.At, "a row count is 1 or more; this is %d", n).Helped("rows are sequences times new tokens: one sequence's next token is 1, as in `1..8`")
 		return 0, false
 	}
 	return n, true
@@ -60,7 +62,7 @@ func (v *variant) spans(c *composer, rows []syntax.Row) ([]span, bool) {
 		case r.All:
 			return []span{{1, endless, i, r.At}}, true
 		case r.Else && rest >= 0:
-			c.list.Errorf("bad-rows", r.At, "a table has one else")
+			c.list.Errorf("bad-rows", r.At, "a table has one else").Because(rows[rest].At, "the first").Helped("name the row counts of one of them, as in `9..`")
 			good = false
 			continue
 		case r.Else:
@@ -77,13 +79,13 @@ func (v *variant) spans(c *composer, rows []syntax.Row) ([]span, bool) {
 			continue
 		}
 		if last < first {
-			c.list.Errorf("bad-rows", r.At, "the range %d..%d is reversed", first, last)
+			c.list.Errorf("bad-rows", r.At, "the range %d..%d is reversed", first, last).Helped("write `%d..%d`", last, first)
 			good = false
 			continue
 		}
 		for _, o := range out {
 			if first <= o.last && o.first <= last {
-				c.list.Errorf("rows-overlap", r.At, "these rows overlap those of another key of the table").Because(o.at, "%s", spanText(o.first, o.last))
+				c.list.Errorf("rows-overlap", r.At, "these rows overlap those of another key of the table").Because(o.at, "%s", spanText(o.first, o.last)).Helped("%s", apart(first, last, o))
 				good = false
 			}
 		}
@@ -109,6 +111,17 @@ func (v *variant) spans(c *composer, rows []syntax.Row) ([]span, bool) {
 		out = append(out, gaps...)
 	}
 	return out, good
+}
+
+// apart says how a range and one that was there before would not overlap.
+func apart(first, last int, o span) string {
+	switch {
+	case last > o.last:
+		return fmt.Sprintf("write `%s`, which begins after it", spanText(o.last+1, last))
+	case first < o.first:
+		return fmt.Sprintf("write `%s`, which ends before it", spanText(first, o.first-1))
+	}
+	return "remove one; a further line of bind may decide anew for some of another's rows"
 }
 
 func spanText(first, last int) string {

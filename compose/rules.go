@@ -64,7 +64,7 @@ func (c *composer) letFacts(lets []syntax.Let, scope facts) (facts, bool) {
 	out, good := scope.with(nil), true
 	for _, l := range lets {
 		if _, twice := out[l.Name.Text]; twice {
-			c.list.Errorf("name-hidden", l.Name.At, "the let %s hides a name that is there already", l.Name.Text)
+			c.list.Errorf("name-hidden", l.Name.At, "the let %s hides a name that is there already", l.Name.Text).Helped("give it another name")
 			good = false
 			continue
 		}
@@ -101,7 +101,7 @@ func (c *composer) rule(r *syntax.Rule, scope facts) {
 		return
 	}
 	if _, twice := scope[r.As.Text]; twice {
-		c.list.Errorf("name-hidden", r.As.At, "%s hides a name that is there already", r.As.Text)
+		c.list.Errorf("name-hidden", r.As.At, "%s hides a name that is there already", r.As.Text).Helped("give it another name")
 		return
 	}
 	for _, item := range items {

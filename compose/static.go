@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"fmt"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -127,18 +128,46 @@ func (b *body) TypeOf(name string) (*expr.Type, bool) {
 // ValueOf has no answer: nothing is evaluated here.
 func (b *body) ValueOf(name string) (expr.Value, error) { return expr.Value{}, errSilent }
 
+// Known tells of names that an expression cannot use.
+func (b *body) Known(name string) (message, help string) {
+	if n := b.find(name); n != nil {
+		return fmt.Sprintf("%s is a %s, which an expression cannot ask", name, n.kind), "expressions see parameters, lets, indices, and the shape and dtype of values"
+	}
+	switch name {
+	case "config", "tensors":
+		return name + " is not a name in a block: a block sees its parameters alone", "declare a parameter, as in `params: {eps: float}`, and give it where the block is called"
+	case "device", "checkpoint", "request", "weight", "port", "plan":
+		return fmt.Sprintf("%s is not a name here: variants and rules ask it", name), "what hangs on it is a line of a variant, as in `bind`"
+	}
+	return "", ""
+}
+
 // Names lists what may be meant.
 func (b *body) Names() []string {
 	var out []string
 	for x := b; x != nil; x = x.outer {
 		for n, v := range x.names {
-			if v.kind != aPort {
+			if v.kind != aPort && v.kind != aWeight && v.kind != aState {
 				out = append(out, n)
 			}
 		}
 	}
 	if b.doc.Kind == "model" {
 		out = append(out, "config")
+	}
+	return out
+}
+
+// inputNames lists what may stand among inputs.
+func (b *body) inputNames() []string {
+	var out []string
+	for x := b; x != nil; x = x.outer {
+		for n, v := range x.names {
+			numeric := v.typ == nil || v.typ == expr.Int || v.typ == expr.Float || v.typ == expr.Bool
+			if v.kind != aPort && numeric {
+				out = append(out, n)
+			}
+		}
 	}
 	return out
 }
@@ -174,7 +203,7 @@ func (s *checker) document(doc *syntax.Document) {
 	s.open = append(s.open, doc)
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	if s.c.reg.Operator(doc.Name.Text) != nil && doc.Kind == "block" {
-		s.c.list.Errorf("name-clash", doc.Name.At, "the block %s has the name of an operator", doc.Name.Text)
+		s.c.list.Errorf("name-clash", doc.Name.At, "the block %s has the name of an operator", doc.Name.Text).Helped("give it, and its file, another name")
 	}
 	b := newBody(doc, nil)
 	for _, p := range doc.Params {
@@ -288,7 +317,7 @@ func (s *checker) lets(b *body, lets []syntax.Let) {
 	for _, l := range lets {
 		t, ok := s.typeOf(b, l.Value)
 		if ok && t == expr.Dyn {
-			s.c.list.Errorf("expression-type", l.Value.At(), "the let %s has no static type", l.Name.Text).Helped("read it with config.int, config.float, config.string …")
+			s.c.list.Errorf("expression-type", l.Value.At(), "the let %s has no static type", l.Name.Text).Helped("%s", s.c.typedRead(l.Value.Node.Value))
 		}
 		if !ok {
 			t = expr.Dyn
@@ -326,7 +355,7 @@ func (s *checker) typeOfNode(b *body, file *source.File, n *yaml.Node) (*expr.Ty
 	}
 	if v, is, bad := literal(n); is {
 		if bad != "" {
-			s.c.list.Errorf("bad-number", file.Range(n), "%s", bad)
+			badNumber(s.c.list, file.Range(n), bad)
 		}
 		return v.Type, bad == ""
 	}
@@ -357,12 +386,21 @@ func (s *checker) given(b *body, file *source.File, n *yaml.Node, offset int, sr
 		}
 		at := file.Within(n, offset+offsets[i], len([]rune(name)))
 		if found != nil {
-			s.c.list.Errorf("unknown-name", at, "given.%s: %s is a %s; given asks inputs and what lines give", name, name, found.kind).Because(found.at, "declared here")
+			s.c.list.Errorf("unknown-name", at, "given.%s: %s is a %s; given asks inputs and what lines give", name, name, found.kind).Because(found.at, "declared here").
+				Helped("a %s always has a value: ask it itself, as in `when: %s`", found.kind, conditionOn(name, found))
 			continue
 		}
 		d := s.c.list.Errorf("unknown-name", at, "given.%s: %s is no input of this body, and no line of it gives %s", name, name, name)
 		d.Among(name, b.values(), "it has")
 	}
+}
+
+// conditionOn writes a condition on a name that is no value.
+func conditionOn(name string, n *staticName) string {
+	if n.typ == expr.Bool {
+		return name
+	}
+	return name + " > 0"
 }
 
 // values are the names that given may ask.
@@ -402,7 +440,7 @@ func (s *checker) typed(b *body, e *syntax.Expr, want, what string) {
 	if have == want || have == "int" && want == "float" || have == "ints" && (want == "floats" || want == "dims") || strings.HasSuffix(have, "list") || t.String() == "dyn" {
 		return
 	}
-	s.c.list.Errorf("parameter-type", e.At(), "%s is of type %s; this is of type %s", what, want, have)
+	otherType(s.c.list.Errorf("parameter-type", e.At(), "%s is of type %s; this is of type %s", what, want, have), want, have)
 }
 
 // template checks the expressions in a template.
@@ -466,7 +504,12 @@ func (s *checker) unread(b *body) {
 		case aValue:
 			s.c.list.Errorf("unused-value", n.at, "nothing reads %s", name).Helped("remove the line, or use its value")
 		case aLet, aParam, aPort:
-			s.c.list.Warnf("unused-"+strings.ReplaceAll(string(n.kind), "parameter", "param"), n.at, "nothing uses the %s %s", n.kind, name)
+			d := s.c.list.Warnf("unused-"+strings.ReplaceAll(string(n.kind), "parameter", "param"), n.at, "nothing uses the %s %s", n.kind, name)
+			if n.kind == aPort {
+				d.Helped("call it, as in `- y: {%s: x}`, or remove it", name)
+			} else {
+				d.Helped("remove it")
+			}
 		}
 	}
 }
@@ -491,7 +534,7 @@ func (s *checker) recursion(doc *syntax.Document, call *syntax.Call) bool {
 			names = append(names, o.Name.Text)
 		}
 		s.c.list.Errorf("recursion", call.Callee.At, "the block %s calls itself: %s → %s", doc.Name.Text, strings.Join(names, " → "), doc.Name.Text).
-			Because(doc.Name.At, "the block")
+			Because(doc.Name.At, "the block").Helped("a call that is done several times is a repeat: `- h: {…: h, repeat: {i: n}}`")
 		return true
 	}
 	return false

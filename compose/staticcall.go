@@ -74,10 +74,7 @@ func (s *checker) port(b *body, p *syntax.Port) {
 		}
 		op := s.c.reg.Operator(a.Name.Text)
 		if op == nil {
-			d := s.c.list.Errorf("unknown-activation", a.Name.At, "there is no operator %s", a.Name.Text)
-			if near := s.c.reg.SuggestOperator(a.Name.Text); near != "" {
-				d.Helped("did you mean %s?", near)
-			}
+			s.c.list.Errorf("unknown-activation", a.Name.At, "there is no operator %s", a.Name.Text).Among(a.Name.Text, s.c.activations(), "activations")
 			continue
 		}
 		s.args(b, a.Args, func(name string) string {
@@ -126,7 +123,8 @@ func (s *checker) args(b *body, args []syntax.Arg, typeOf func(string) string, o
 			} else if n.typ != nil && n.typ != expr.Dyn {
 				have := expr.TypeName(n.typ)
 				if have != want && !(have == "int" && want == "float") && !(have == "ints" && (want == "floats" || want == "dims")) && have != "list" && have != "dyn" {
-					s.c.list.Errorf("parameter-type", a.Name.At, "%s's parameter %s is of type %s; the %s %s is of type %s", owner, a.Name.Text, want, n.kind, a.Name.Text, have).Because(n.at, "declared here")
+					s.c.list.Errorf("parameter-type", a.Name.At, "%s's parameter %s is of type %s; the %s %s is of type %s", owner, a.Name.Text, want, n.kind, a.Name.Text, have).Because(n.at, "declared here").
+						Helped("write `%s: …`, an expression of type %s", a.Name.Text, want)
 				}
 			}
 		}
@@ -142,10 +140,11 @@ func (s *checker) use(b *body, w syntax.Word) {
 	}
 	d := s.c.list.Errorf("unknown-name", w.At, "%s is not a value, weight, state or number here", w.Text)
 	if n != nil {
-		d.Because(n.at, "it is a port: a port is called, not passed")
+		d.Because(n.at, "it is a port: a port is called, not passed").Helped("call it on a line above, as in `- y: {%s: x}`, and name y here", w.Text)
 		return
 	}
-	d.Among(w.Text, b.Names(), "names here")
+	d.Among(w.Text, b.inputNames(), "names here")
+	s.c.readFromConfig(d, w.Text)
 }
 
 func (s *checker) call(b *body, n *syntax.Node, call *syntax.Call) {
@@ -236,7 +235,7 @@ func (s *checker) anonymous(b *body, n *syntax.Node, call *syntax.Call) {
 	s.body(inner, call.Anonymous)
 	for _, r := range append(append([]syntax.Word(nil), n.Results...), collected(call)...) {
 		if !gives[r.Text] {
-			s.c.list.Errorf("missing-result", r.At, "no line of the body gives the result %s", r.Text)
+			s.c.list.Errorf("missing-result", r.At, "no line of the body gives the result %s", r.Text).Among(r.Text, sortedKeys(gives), "it gives")
 		}
 	}
 	s.unread(inner)
@@ -290,7 +289,12 @@ func (s *checker) named(b *body, call *syntax.Call, results int) {
 				}
 			}
 		}
-		c.unknownCallee(b.doc, call.Callee, ports)
+		if n := b.find(name); n != nil && n.kind != aPort {
+			c.list.Errorf("unknown-callee", call.Callee.At, "%s is a %s, which cannot be called", name, n.kind).Because(n.at, "the %s", n.kind).
+				Helped("a call's first key is a port, an operator or a block; another name of a value is written `- y: %s`", name)
+		} else {
+			c.unknownCallee(b.doc, call.Callee, ports)
+		}
 		s.readAll(b, call)
 		return
 	}
@@ -305,7 +309,8 @@ func (s *checker) named(b *body, call *syntax.Call, results int) {
 		return ""
 	}, inputs)
 	if results > len(doc.Out) {
-		c.list.Errorf("result-count", call.Callee.At, "%s gives %s, and %d are named", name, count(len(doc.Out), "result"), results).Because(doc.Name.At, "its results: %s", outNames(doc))
+		c.list.Errorf("result-count", call.Callee.At, "%s gives %s, and %d are named", name, count(len(doc.Out), "result"), results).Because(doc.Name.At, "its results: %s", outNames(doc)).
+			Helped("name %s before the colon", count(len(doc.Out), "result"))
 	}
 	if !s.recursion(doc, call) {
 		s.document(doc)

@@ -76,9 +76,7 @@ func (c *composer) missingTensor(name string, at diag.Range) {
 	sort.Strings(names)
 	d := c.list.Errorf("missing-tensor", at, "no tensor of the checkpoint gives %s", name)
 	c.lacking[kind] = &lack{d: d, first: name}
-	if near := diag.Nearest(name, names); near != "" {
-		d.Helped("the nearest that it has is %s", near)
-	}
+	nearTensor(d, name, names)
 	for _, dropped := range c.viewDropped {
 		if dropped == name {
 			d.Helped("the view drops it")
@@ -167,12 +165,13 @@ func (x *expansion) declaredWeight(d *weightDecl, at diag.Range) *result {
 	if d.spec.Dtype != nil {
 		want, ok := dtype.Parse(d.spec.Dtype.Text)
 		if !ok {
-			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text)
+			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text).Among(d.spec.Dtype.Text, dtype.Names(), "dtypes")
 			return nil
 		}
 		like = want
 		if t := c.plan.Tensors[index]; t.Recipe != nil && t.Dtype != want {
-			c.list.Errorf("dtype-mismatch", d.spec.Dtype.At, "the tensor %s is %s, declared %s%s", t.Name, t.Dtype, want, storedIn(t))
+			c.list.Errorf("dtype-mismatch", d.spec.Dtype.At, "the tensor %s is %s, declared %s%s", t.Name, t.Dtype, want, storedIn(t)).
+				Helped("declare `dtype: %s`, or convert it in the view, as in `- {each: '%s', do: [{astype: %s}]}`", t.Dtype, generalised(t.Name), want)
 			return nil
 		}
 	}
@@ -220,7 +219,7 @@ func (x *expansion) stateOperand(d *stateDecl) *result {
 // stateIndex gives the plan's state of a declaration; two declarations of one path must agree.
 func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
 	if d.spec == nil {
-		c.list.Errorf("unknown-state", at, "the state at %s is mapped, but the block does not declare it", d.path)
+		c.list.Errorf("unknown-state", at, "the state at %s is mapped, but the block does not declare it", d.path).Helped("leave it out of the call's `state`, or correct its name")
 		return -1
 	}
 	kind := c.reg.State(d.spec.Kind.Text)
@@ -258,7 +257,7 @@ func (c *composer) stateIndex(x *expansion, d *stateDecl, at diag.Range) int {
 	if d.spec.Dtype != nil {
 		want, ok := dtype.Parse(d.spec.Dtype.Text)
 		if !ok {
-			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text)
+			c.list.Errorf("unknown-dtype", d.spec.Dtype.At, "%s is no dtype", d.spec.Dtype.Text).Among(d.spec.Dtype.Text, dtype.Names(), "dtypes")
 			return -1
 		}
 		decl.Dtype = want
@@ -281,7 +280,8 @@ func (c *composer) putState(decl plan.State) int {
 	if i, ok := c.states[decl.Path]; ok {
 		first := c.plan.States[i]
 		if first.Kind != decl.Kind || !sameArgs(first.Args, decl.Args) {
-			c.list.Errorf("state-mismatch", decl.At, "the state %s is declared in two ways: %s and %s", decl.Path, show(first), show(decl)).Because(first.At, "first here")
+			c.list.Errorf("state-mismatch", decl.At, "the state %s is declared in two ways: %s and %s", decl.Path, show(first), show(decl)).Because(first.At, "first here").
+				Helped("one path is one state: declare it alike, or give one of the calls a path of its own by `at`")
 			return -1
 		}
 		return i

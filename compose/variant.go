@@ -120,7 +120,8 @@ func (c *composer) loadVariants(model *syntax.Document) bool {
 			continue
 		}
 		if !c.isOf(doc, model) {
-			c.list.Errorf("variant-of-another", doc.Name.At, "the variant %s is of %s; this model is %s", doc.Name.Text, wordList(doc.Variant.Of), model.Name.Text)
+			c.list.Errorf("variant-of-another", doc.Name.At, "the variant %s is of %s; this model is %s", doc.Name.Text, wordList(doc.Variant.Of), model.Name.Text).
+				Helped("if its lines hold for %s too, write `of: [%s, %s]`", model.Name.Text, wordList(doc.Variant.Of), model.Name.Text)
 			good = false
 			continue
 		}
@@ -203,7 +204,7 @@ func (c *composer) addVariant(doc *syntax.Document, base facts, asked bool) (ok,
 	good := true
 	for _, l := range spec.Let {
 		if _, twice := v.scope[l.Name.Text]; twice {
-			c.list.Errorf("name-hidden", l.Name.At, "the let %s hides a name of that kind that is there already", l.Name.Text)
+			c.list.Errorf("name-hidden", l.Name.At, "the let %s hides a name that is there already", l.Name.Text).Helped("give it another name")
 			good = false
 			continue
 		}
@@ -248,7 +249,7 @@ func showRecord(v expr.Value) string {
 func (c *composer) evalFacts(e *syntax.Expr, scope expr.Scope) (expr.Value, bool) {
 	if v, is, bad := literal(e.Node); is {
 		if bad != "" {
-			c.list.Errorf("bad-number", e.At(), "%s", bad)
+			badNumber(c.list, e.At(), bad)
 		}
 		return v, bad == ""
 	}
@@ -267,7 +268,7 @@ func (c *composer) truth(e *syntax.Expr, scope expr.Scope, what string) (holds, 
 		return false, false
 	}
 	if holds, ok = v.Bool(); !ok {
-		c.list.Errorf("parameter-type", e.At(), "%s is of type bool; this is of type %s", what, expr.TypeName(v.Type))
+		otherType(c.list.Errorf("parameter-type", e.At(), "%s is of type bool; this is of type %s", what, expr.TypeName(v.Type)), "bool", expr.TypeName(v.Type))
 	}
 	return holds, ok
 }
@@ -280,7 +281,10 @@ func (c *composer) compilePattern(w syntax.Word) (*pattern.Pattern, bool) {
 			at.Col += pe.Column - 1
 			at.EndCol, message = at.Col+1, pe.Message
 		}
-		c.list.Errorf("bad-pattern", at, "%s", message)
+		d := c.list.Errorf("bad-pattern", at, "%s", message)
+		if strings.Contains(message, "{") {
+			d.Helped("in a pattern `{i}` captures one segment and `{a,b}` are alternatives")
+		}
 		return nil, false
 	}
 	return p, true
@@ -325,7 +329,18 @@ func (c *composer) checkSets() {
 					if len(line.patterns) > 0 {
 						where = "no block at " + wordList(line.spec.Patterns) + " has one"
 					}
-					c.list.Errorf("set-no-match", a.Name.At, "nothing takes the parameter %s: %s with a default", a.Name.Text, where)
+					d := c.list.Errorf("set-no-match", a.Name.At, "nothing takes the parameter %s: %s with a default", a.Name.Text, where)
+					var with []string
+					var without *syntax.Document
+					if len(line.patterns) > 0 {
+						with, without = c.settable(a.Name.Text)
+					} else {
+						with = blockParams(c.model)
+					}
+					if without != nil {
+						d.Because(without.Name.At, "%s has it, without a default: its calls give it", without.Name.Text)
+					}
+					d.Among(a.Name.Text, with, "parameters with a default")
 				}
 			}
 		}

@@ -120,17 +120,17 @@ func (b *viewBuilder) all(steps []syntax.ViewStep) {
 			continue
 		}
 		if len(s.Patterns) != 1 {
-			b.fail(s.Verb.At, "the step view names one model")
+			b.fail(s.Verb.At, "the step view names one model").Helped("write a step for each, as in `- {view: llama}`")
 			continue
 		}
 		w := s.Patterns[0]
 		if containsString(b.within, w.Text) {
-			b.fail(w.At, "the view of %s takes over itself", w.Text)
+			b.fail(w.At, "the view of %s takes over itself", w.Text).Helped("name another model, or write its steps here")
 			continue
 		}
 		other := b.c.lib.model(w.Text, b.c.model)
 		if other == nil {
-			b.fail(w.At, "there is no model %s whose view could be taken over", w.Text)
+			b.fail(w.At, "there is no model %s whose view could be taken over", w.Text).Among(w.Text, b.c.lib.shippedNames("models"), "shipped")
 			continue
 		}
 		if s.When != nil {
@@ -146,9 +146,21 @@ func (b *viewBuilder) all(steps []syntax.ViewStep) {
 	}
 }
 
-func (b *viewBuilder) fail(at diag.Range, format string, args ...any) {
+func (b *viewBuilder) fail(at diag.Range, format string, args ...any) *diag.Diagnostic {
 	b.failed = true
-	b.c.list.Errorf("view", at, format, args...)
+	return b.c.list.Errorf("view", at, format, args...)
+}
+
+// stepForms show how the steps of a view are written.
+var stepForms = map[string]string{
+	"drop": "- {drop: '**.inv_freq'}", "rename": "- {rename: 'transformer.h.{i}.*', to: 'model.layers.{i}.*'}", "each": "- {each: '**.norm.weight', do: [{add: 1.0}]}",
+	"split": "- {split: '**.qk.weight', axis: 0, sizes: [n, m], into: ['**.q.weight', '**.k.weight']}", "stack": "- {stack: '**.experts.{e}.w1.weight', over: e, to: '**.experts.gate_proj.weight'}",
+	"join": "- {join: ['**.q.weight', '**.k.weight'], axis: 0, to: '**.qk.weight'}", "derive": "- {derive: {w: '**.w'}, nodes: [y: {multiply: [w, 2.0]}], to: {y: '**.y'}}",
+}
+
+// without reports a key that a step needs.
+func (b *viewBuilder) without(s *syntax.ViewStep, key string) {
+	b.fail(s.Verb.At, "this step %s has no key %s", s.Verb.Text, key).Helped("write it as in `%s`", stepForms[s.Verb.Text])
 }
 
 func (b *viewBuilder) pattern(w syntax.Word) *pattern.Pattern {
@@ -185,7 +197,7 @@ func (b *viewBuilder) step(s *syntax.ViewStep) {
 	to := func(key string) string {
 		k := s.Key(key)
 		if k == nil || k.Value == nil || k.Value.Node.Kind != yaml.ScalarNode {
-			b.fail(s.Verb.At, "the step %s has a key %s", s.Verb.Text, key)
+			b.without(s, key)
 			return ""
 		}
 		if key == "to" {
@@ -200,7 +212,7 @@ func (b *viewBuilder) step(s *syntax.ViewStep) {
 	axis := func() int {
 		k := s.Key("axis")
 		if k == nil || k.Value == nil {
-			b.fail(s.Verb.At, "the step %s has a key axis", s.Verb.Text)
+			b.without(s, "axis")
 			return 0
 		}
 		n, ok := b.scope.integer(k.Value, "axis")
@@ -240,7 +252,7 @@ func (b *viewBuilder) step(s *syntax.ViewStep) {
 			}
 		}
 		if len(step.Into) < 2 {
-			b.fail(s.Verb.At, "the step split has a key into: a list of two or more names")
+			b.fail(s.Verb.At, "this step split has no key into: a list of two or more names").Helped("write it as in `%s`", stepForms["split"])
 		}
 		b.steps = append(b.steps, step)
 	}
@@ -324,14 +336,14 @@ func (b *viewBuilder) floats(e *syntax.Expr) view.Floats {
 func (b *viewBuilder) changes(s *syntax.ViewStep) []view.Change {
 	k := s.Key("do")
 	if k == nil || k.Value == nil {
-		b.fail(s.Verb.At, "the step each has a key do: a list of changes")
+		b.without(s, "do")
 		return nil
 	}
 	var out []view.Change
 	for _, item := range listItems(k.Value) {
 		n := item.Node
 		if n.Kind != yaml.MappingNode || len(n.Content) != 2 {
-			b.fail(item.At(), "a change is one {verb: value}")
+			b.fail(item.At(), "a change is one {verb: value}").Helped("write it as in `do: [{add: 1.0}, {astype: float32}]`")
 			continue
 		}
 		verb, value := n.Content[0].Value, &syntax.Expr{Node: source.Deref(n.Content[1]), File: item.File}
@@ -351,7 +363,7 @@ func (b *viewBuilder) changes(s *syntax.ViewStep) []view.Change {
 		case "astype", "view":
 			d, ok := dtype.Parse(value.Node.Value)
 			if !ok {
-				b.fail(value.At(), "%s is no dtype", value.Node.Value)
+				b.fail(value.At(), "%s is no dtype", value.Node.Value).Among(value.Node.Value, dtype.Names(), "dtypes")
 				continue
 			}
 			if verb == "astype" {

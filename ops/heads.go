@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"fmt"
+
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
@@ -82,6 +84,24 @@ func heads() []*registry.Operator {
 	}
 }
 
+// divisors names the numbers next to n that divide a width.
+func divisors(n, width int) string {
+	below, above := n, n
+	for below > 1 && (below > width || width%below != 0) {
+		below--
+	}
+	for above < width && (above < 1 || width%above != 0) {
+		above++
+	}
+	switch {
+	case below < 1:
+		return fmt.Sprintf("%d divides it", above)
+	case above > width || below == above:
+		return fmt.Sprintf("%d divides it", below)
+	}
+	return fmt.Sprintf("%d and %d divide it", below, above)
+}
+
 func inferSplitHeads(c *registry.Infer) ([]plan.Type, error) {
 	t, err := ranked(c, 0, "x", 3, "[B, T, count * D]")
 	if err != nil {
@@ -93,7 +113,7 @@ func inferSplitHeads(c *registry.Infer) ([]plan.Type, error) {
 	}
 	n := c.Args.Int("count")
 	if n <= 0 || width%n != 0 {
-		return nil, registry.Wrong("count", "%d does not divide the last axis of %s, %d", n, t.Shape, width)
+		return nil, &registry.ArgError{Arg: "count", Message: fmt.Sprintf("%d does not divide the last axis of %s, %d", n, t.Shape, width), Help: divisors(n, width)}
 	}
 	return one(t.Dtype, shape.Shape{t.Shape[0], t.Shape[1], shape.Int(n), shape.Int(width / n)})
 }

@@ -1,6 +1,8 @@
 package ops
 
 import (
+	"fmt"
+
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
@@ -79,7 +81,7 @@ func pieces(args plan.Args, n int) ([]int, error) {
 	if args.Has("parts") {
 		parts := args.Int("parts")
 		if parts <= 0 || parts > n || n%parts != 0 {
-			return nil, registry.Wrong("parts", "%d does not divide the axis, which is %d", parts, n)
+			return nil, &registry.ArgError{Arg: "parts", Message: fmt.Sprintf("%d does not divide the axis, which is %d", parts, n), Help: divisors(parts, n)}
 		}
 		if parts > mostPieces {
 			return nil, registry.Wrong("parts", "%d are more results than a call may have, %d", parts, mostPieces)

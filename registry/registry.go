@@ -8,8 +8,6 @@ import (
 	"slices"
 	"sort"
 	"strings"
-
-	"github.com/graphrun/graphrun/diag"
 )
 
 // Registry is a table of operators and classes.
@@ -77,9 +75,6 @@ func (r *Registry) Classes() []*Class { return r.byName }
 
 // States lists the kinds of state by name.
 func (r *Registry) States() []*StateKind { return sorted(r.states) }
-
-// SuggestOperator is the registered operator nearest to a misspelt name, or "".
-func (r *Registry) SuggestOperator(name string) string { return diag.Nearest(name, keys(r.operators)) }
 
 func keys[T any](m map[string]T) []string {
 	out := make([]string, 0, len(m))

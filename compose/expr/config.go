@@ -226,6 +226,14 @@ func reader(path string) string {
 	return out
 }
 
+// Reader names the accessor that reads a value of config.json; "": none does.
+func Reader(v any) string {
+	if v == nil {
+		return ""
+	}
+	return readerOf(types.DefaultTypeAdapter.NativeToValue(v))
+}
+
 // readerOf names the accessor that reads a value.
 func readerOf(v ref.Val) string {
 	switch x := v.(type) {

@@ -268,7 +268,11 @@ func (e *Engine) Eval(src string, s Scope) (Value, *Error) {
 		}
 		v, err := s.ValueOf(u.name)
 		if err != nil {
-			return Value{}, &Error{Code: "no-value", Offset: u.offset, Length: len([]rune(u.name)), Message: err.Error()}
+			e := &Error{Code: "no-value", Offset: u.offset, Length: len([]rune(u.name)), Message: err.Error()}
+			if symbols[u.name] {
+				e.Help = "write it where it is known, as in the dim `[B, T, hidden]` or the guard `when: T > 1`"
+			}
+			return Value{}, e
 		}
 		if p.bareName() {
 			return v, nil

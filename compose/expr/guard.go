@@ -60,11 +60,14 @@ type walker struct {
 	err   *Error
 }
 
-func (w *walker) fail(x ast.Expr, format string, args ...any) {
+// fail keeps the first error; what it gives may be added to.
+func (w *walker) fail(x ast.Expr, format string, args ...any) *Error {
+	r, _ := w.info.GetOffsetRange(x.ID())
+	e := &Error{Code: "symbolic", Offset: int(r.Start), Message: fmt.Sprintf(format, args...)}
 	if w.err == nil {
-		r, _ := w.info.GetOffsetRange(x.ID())
-		w.err = &Error{Code: "symbolic", Offset: int(r.Start), Message: fmt.Sprintf(format, args...)}
+		w.err = e
 	}
+	return e
 }
 
 // text writes a subtree back as an expression.
@@ -125,7 +128,7 @@ func (w *walker) dim(x ast.Expr) shape.Dim {
 			}
 		}
 	}
-	w.fail(x, "a dim is a linear form of B, T and S: sums, differences and products with an int")
+	w.fail(x, "a dim is a linear form of B, T and S: sums, differences and products with an int").Help = "write it as in `T + 1` or `2 * T`; an axis whose length hangs on the data is left to the operator: `'...'` stands for any axes"
 	return shape.Dim{}
 }
 
@@ -201,7 +204,7 @@ func (w *walker) condition(x ast.Expr, decide Decide) (bool, *Undecided) {
 			}
 		}
 	}
-	w.fail(x, "B, T and S are not known when a file is composed: a condition may compare one of them with an int, joined by && || !")
+	w.fail(x, "B, T and S are not known when a file is composed: a condition may compare one of them with an int, joined by && || !").Help = "write it as in `T > 1 && B == 1`"
 	return false, nil
 }
 
@@ -210,12 +213,12 @@ func (w *walker) comparison(x ast.Expr, op string, l, r ast.Expr, decide Decide)
 		l, r, op = r, l, flipped[op]
 	}
 	if l.Kind() != ast.IdentKind || !symbols[l.AsIdent()] || hasSymbol(r) {
-		w.fail(x, "a guard compares B, T or S itself with an int")
+		w.fail(x, "a guard compares B, T or S itself with an int").Help = "bring the number to the other side, as in `T > 8` for `T * 2 > 16`; what is known when composing may be computed there"
 		return false, nil
 	}
 	n, ok := w.plain(r).Val.(types.Int)
 	if !ok {
-		w.fail(r, "a guard compares %s with an int", l.AsIdent())
+		w.fail(r, "a guard compares %s with an int", l.AsIdent()).Help = "write a number, or a parameter or let of type int"
 		return false, nil
 	}
 	c := Comparison{l.AsIdent(), op, int(n)}

@@ -38,7 +38,7 @@ func Parse(path string, data []byte, list *diag.List) *File {
 	f := &File{Path: path, Data: data}
 	whole := diag.Range{File: path, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
 	if len(data) > MaxBytes {
-		list.Errorf("yaml-too-large", whole, "the file has %d bytes; a graph file may have %d", len(data), MaxBytes)
+		list.Errorf("yaml-too-large", whole, "the file has %d bytes; a graph file may have %d", len(data), MaxBytes).Helped("a graph file is a few hundred lines of YAML: is this one? Layers that are alike are one `repeat`")
 		return f
 	}
 	if at := invalidUTF8(data); at >= 0 {
@@ -59,7 +59,7 @@ func Parse(path string, data []byte, list *diag.List) *File {
 		return f
 	}
 	if doc.Kind != yaml.DocumentNode || len(doc.Content) == 0 {
-		list.Errorf("yaml-empty", whole, "the file holds no YAML document")
+		list.Errorf("yaml-empty", whole, "the file holds no YAML document").Helped("begin with `graphrun: v1`, `kind:` and `name:`")
 		return f
 	}
 	var second yaml.Node
@@ -69,7 +69,7 @@ func Parse(path string, data []byte, list *diag.List) *File {
 			at = f.Range(second.Content[0])
 		}
 		list.Errorf("yaml-second-document", at, "a graph file is one YAML document; this begins a second one").
-			Because(f.Range(doc.Content[0]), "the first begins here")
+			Because(f.Range(doc.Content[0]), "the first begins here").Helped("give it a file of its own, or remove the `---`")
 	} else if !errors.Is(err, io.EOF) {
 		f.syntaxError(err, list)
 	}
@@ -138,7 +138,7 @@ func (f *File) tooDeep(list *diag.List) bool {
 	depth := 0
 	fail := func(line, col int) bool {
 		list.Errorf("yaml-too-deep", diag.Range{File: f.Path, Line: line, Col: col, EndLine: line, EndCol: col + 1},
-			"more than %d levels of nesting", MaxDepth)
+			"more than %d levels of nesting", MaxDepth).Helped("move the inner parts into blocks, files of their own")
 		return true
 	}
 	for i, line := range f.lines {

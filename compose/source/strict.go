@@ -23,17 +23,18 @@ func (s *strict) node(n *yaml.Node, depth int) {
 		return
 	}
 	if s.nodes++; s.nodes > MaxNodes {
-		s.fail("yaml-too-many-nodes", n, "more than %d nodes, counting what aliases stand for", MaxNodes)
+		s.fail("yaml-too-many-nodes", n, "more than %d nodes, counting what aliases stand for", MaxNodes).Helped("layers that are alike are one `repeat`; parts go into blocks, files of their own")
 		return
 	}
 	if depth > MaxDepth {
-		s.fail("yaml-too-deep", n, "more than %d levels of nesting", MaxDepth)
+		s.fail("yaml-too-deep", n, "more than %d levels of nesting", MaxDepth).Helped("move the inner parts into blocks, files of their own")
 		return
 	}
 	switch n.Kind {
 	case yaml.AliasNode:
 		if s.open[n.Alias] {
-			s.fail("yaml-cyclic-anchor", n, "*%s stands for something that holds *%s itself", n.Value, n.Value)
+			s.fail("yaml-cyclic-anchor", n, "*%s stands for something that holds *%s itself", n.Value, n.Value).Because(s.file.Range(n.Alias), "&%s begins here", n.Value).
+				Helped("write out what is meant here; if text is meant, quote it: '*%s'", n.Value)
 			return
 		}
 		s.node(n.Alias, depth)
@@ -52,9 +53,9 @@ func (s *strict) node(n *yaml.Node, depth int) {
 	}
 }
 
-func (s *strict) fail(code string, n *yaml.Node, format string, args ...any) {
-	s.list.Errorf(code, s.file.Range(n), format, args...)
+func (s *strict) fail(code string, n *yaml.Node, format string, args ...any) *diag.Diagnostic {
 	s.stop = true
+	return s.list.Errorf(code, s.file.Range(n), format, args...)
 }
 
 // tag refuses explicit tags: a leading `!` in an expression is read as one.
@@ -87,7 +88,8 @@ func (s *strict) mapping(n *yaml.Node) {
 			s.list.Errorf("yaml-boolean-key", at, "%s is a boolean to many YAML readers", k.Value).Helped("quote it: '%s'", k.Value)
 		}
 		if first := seen[k.Value]; first != nil {
-			s.list.Errorf("yaml-duplicate-key", at, "the key %s is there twice", k.Value).Because(s.file.Range(first), "first here")
+			s.list.Errorf("yaml-duplicate-key", at, "the key %s is there twice", k.Value).Because(s.file.Range(first), "first here").
+				Helped("keep one, or give it another name; lines that may repeat a name, as nodes do, are a list: each begins with `- `")
 			continue
 		}
 		seen[k.Value] = key

@@ -38,9 +38,11 @@ func (p *parser) letsOf(n *yaml.Node) []Let {
 	var out []Let
 	for _, x := range p.pairs(n, "let") {
 		p.declared(x.key, "a let")
-		if e := p.need(x.key, x.value); e != nil {
-			out = append(out, Let{x.key, e})
+		if isNull(x.value) {
+			p.list.Errorf("missing-value", x.key.At, "%s has no value", x.key.Text).Helped("write an expression, as in `%s: config.int('hidden_size')`", x.key.Text)
+			continue
 		}
+		out = append(out, Let{x.key, p.expr(x.value)})
 	}
 	return out
 }
