@@ -150,17 +150,36 @@ func (c *composer) portFacts(v *variant, index int) facts {
 	p := &c.plan.Ports[index]
 	more := facts{}
 	count := 0
+	var common plan.Facts
 	for i, w := range p.Weights {
 		f := c.plan.Weights[w].Facts
 		count = f.Count
+		if i == 0 {
+			common = f
+		}
+		if f.Storage != common.Storage {
+			common.Storage, common.Mode = "", ""
+		}
+		if f.Mode != common.Mode {
+			common.Mode = ""
+		}
 		if _, ok := c.records[f]; !ok {
 			c.records[f] = weightRecord(f)
 		}
 		more[p.Roles[i]] = c.records[f]
 	}
-	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": c.topK[index]})
+	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": c.topK[index],
+		"storage": common.Storage, "mode": common.Mode, "activation": activationOf(c.plan.Instances[p.Rows[0].Instance])})
 	v.asked, v.askedPort = v.scope.with(more), index
 	return v.asked
+}
+
+// activationOf is the operator between the parts of an mlp, "" where there is none.
+func activationOf(in plan.Instance) string {
+	if in.Activation == nil {
+		return ""
+	}
+	return in.Activation.Operator
 }
 
 func weightRecord(f plan.Facts) expr.Value {

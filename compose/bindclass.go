@@ -33,6 +33,9 @@ func (c *composer) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s
 // class computes with several at once. Experts take no adapters.
 func (c *composer) carries(instance, index int, at diag.Range) bool {
 	in, p := c.plan.Instances[instance], &c.plan.Ports[index]
+	if class := c.reg.Class(in.Class); class != nil && class.Adapters {
+		return true
+	}
 	if p.Kind == "experts" || len(in.Weights) == 0 || len(in.Weights) == 1 && len(in.Parts) == 0 {
 		return true
 	}
@@ -106,7 +109,7 @@ func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassCh
 		return -1, false
 	}
 	exact := c.plan.Instances[p.Rows[0].Instance]
-	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p, p.Roles), Activation: exact.Activation, At: name.At}), true
+	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: name.At}), true
 }
 
 // sharing is the first member of a buffer group, which its buffers are made for.
@@ -169,13 +172,11 @@ func (c *composer) accepts(class *registry.Class, p *plan.Port) error {
 	return class.Accept(p.Kind, weights)
 }
 
-// roleWeights are a port's weights of some roles.
-func roleWeights(p *plan.Port, roles []string) []plan.RoleWeight {
-	var out []plan.RoleWeight
+// roleWeights are a port's weights by role.
+func roleWeights(p *plan.Port) []plan.RoleWeight {
+	out := make([]plan.RoleWeight, len(p.Weights))
 	for i, w := range p.Weights {
-		if containsString(roles, p.Roles[i]) {
-			out = append(out, plan.RoleWeight{Role: p.Roles[i], Weight: w})
-		}
+		out[i] = plan.RoleWeight{Role: p.Roles[i], Weight: w}
 	}
 	return out
 }
@@ -283,5 +284,5 @@ func (c *composer) form(class *registry.Class, index int, args plan.Args, s segm
 		}
 		parts = append(parts, plan.RolePart{Role: role, Instance: row.Instance})
 	}
-	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p, class.Holds), Parts: parts, Activation: exact.Activation, At: at}), true
+	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Parts: parts, Activation: exact.Activation, At: at}), true
 }

@@ -26,6 +26,7 @@ type mounted struct {
 type factor struct {
 	a, b   mlx.Array // [inputs, rank], [rank, outputs]
 	scale  float64
+	wide   [2]mlx.Array              // a and b in float32, where a class asks for them
 	scalar map[dtype.Dtype]mlx.Array // the scale, in the products' dtypes
 }
 
@@ -46,8 +47,9 @@ func (e *Engine) Mount(ctx context.Context, name string, a *adapter.Adapter, loa
 		for _, m := range e.mounted {
 			total = plus(total, m.bytes)
 		}
-		if budget := e.options.MemoryBudget; budget > 0 && plus(total, a.Bytes()) > budget {
-			return fmt.Errorf("adapter %s takes %s beside the %s that are taken; the budget is %s", name, Bytes(a.Bytes()), Bytes(total), Bytes(budget))
+		taken := plus(a.Bytes(), e.widenedBytes(a))
+		if budget := e.options.MemoryBudget; budget > 0 && plus(total, taken) > budget {
+			return fmt.Errorf("adapter %s takes %s beside the %s that are taken; the budget is %s", name, Bytes(taken), Bytes(total), Bytes(budget))
 		}
 		m, err := e.openAdapter(ctx, name, a, loader, strength)
 		if err != nil {
@@ -59,7 +61,7 @@ func (e *Engine) Mount(ctx context.Context, name string, a *adapter.Adapter, loa
 }
 
 func (e *Engine) openAdapter(ctx context.Context, name string, a *adapter.Adapter, loader Loader, strength float64) (*mounted, error) {
-	m := &mounted{name: name, factors: map[int]*factor{}, bytes: a.Bytes()}
+	m := &mounted{name: name, factors: map[int]*factor{}, bytes: plus(a.Bytes(), e.widenedBytes(a))}
 	var recipes []*view.Recipe
 	for _, f := range a.Factors {
 		if f.Weight < 0 || f.Weight >= len(e.plan.Weights) || e.plan.Weights[f.Weight].Path != f.Path {
@@ -114,7 +116,7 @@ func (e *Engine) Unmount(name string) error {
 
 func (m *mounted) free() {
 	for _, f := range m.factors {
-		mlx.FreeAll(f.a, f.b)
+		mlx.FreeAll(f.a, f.b, f.wide[0], f.wide[1])
 		for _, s := range f.scalar {
 			s.Free()
 		}

@@ -47,7 +47,7 @@ func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
 	if depth > len(e.plan.Instances) {
 		return nil, at(inst.Path, inst.At, fmt.Errorf("class %s is a part of itself", inst.Class))
 	}
-	run, err := e.newInstance(inst, b.transposed, u, func(part plan.RolePart) (registry.Run, error) {
+	run, err := e.newInstance(inst, b.transposed, u, nil, func(part plan.RolePart) (registry.Run, error) {
 		return e.instance(bound{part.Instance, true}, u, depth+1)
 	})
 	if err != nil {
@@ -61,7 +61,7 @@ func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
 	return run, nil
 }
 
-func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, part func(plan.RolePart) (registry.Run, error)) (registry.Run, error) {
+func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, factors map[string][]registry.Factor, part func(plan.RolePart) (registry.Run, error)) (registry.Run, error) {
 	class := e.registry.Class(inst.Class)
 	if class == nil {
 		return nil, fmt.Errorf("this engine has no class %s", inst.Class)
@@ -70,7 +70,7 @@ func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, part f
 		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
 	}
 	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: transposed, Device: e.device, Workers: e.workers, Scope: e.scope,
-		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}}
+		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}, Factors: factors}
 	for _, w := range inst.Weights {
 		c.Weights[w.Role] = e.opened(w.Weight)
 	}

@@ -8,11 +8,12 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/weights/adapter"
 )
 
 // While an active adapter touches one of a port's weights, the port runs the class bound under `adapted`, or the exact one. A
-// form stays and takes its parts so, unless it computes with a touched weight itself; a class of one weight gets the
-// adapters' sums on top. What no adapter touches runs as ever.
+// form stays and takes its parts so; a class of one weight gets the adapters' sums on top; one that adds them itself stays
+// and is given the factors. What no adapter touches runs as ever.
 
 // adaptedPort is a port at a range of rows: the index of the range.
 type adaptedPort struct{ port, row int }
@@ -69,7 +70,15 @@ func (e *Engine) newAdapted(set *active, p *plan.Port, row *plan.RowClass, rows 
 	inst := e.plan.Instances[row.Instance]
 	if row.Adapted >= 0 {
 		inst = e.plan.Instances[row.Adapted]
-	} else if set.touches(held(&inst)) {
+	}
+	if set.touches(held(&inst)) && e.adds(&inst) {
+		factors, err := set.roles(e, &inst)
+		if err != nil {
+			return nil, err
+		}
+		return e.newInstance(&inst, true, u, factors, nil)
+	}
+	if row.Adapted < 0 && set.touches(held(&inst)) {
 		var err error
 		if inst, err = e.exact(p, &inst); err != nil {
 			return nil, err
@@ -80,7 +89,7 @@ func (e *Engine) newAdapted(set *active, p *plan.Port, row *plan.RowClass, rows 
 	if touched && (len(inst.Parts) > 0 || len(own) > 1) {
 		return nil, fmt.Errorf("%s computes with several weights at once and knows no adapters", inst.Class)
 	}
-	run, err := e.newInstance(&inst, true, u, func(part plan.RolePart) (registry.Run, error) {
+	run, err := e.newInstance(&inst, true, u, nil, func(part plan.RolePart) (registry.Run, error) {
 		index := e.portAt(p.Entry, strings.TrimSuffix(p.Path, pairSuffix(p))+"."+part.Role)
 		if index < 0 {
 			return nil, fmt.Errorf("%s has no part %s", p.Path, part.Role)
@@ -91,6 +100,67 @@ func (e *Engine) newAdapted(set *active, p *plan.Port, row *plan.RowClass, rows 
 		return run, err
 	}
 	return overlay(run, set.factors(own[0])), nil
+}
+
+// adds tells whether an instance's class adds adapters' sums itself.
+func (e *Engine) adds(inst *plan.Instance) bool {
+	class := e.registry.Class(inst.Class)
+	return class != nil && class.Adapters
+}
+
+// roles are the factors of an instance's weights.
+func (a *active) roles(e *Engine, inst *plan.Instance) (map[string][]registry.Factor, error) {
+	out := map[string][]registry.Factor{}
+	for _, w := range inst.Weights {
+		for _, f := range a.factors(w.Weight) {
+			wide, err := f.floats(e.scope)
+			if err != nil {
+				return nil, err
+			}
+			out[w.Role] = append(out[w.Role], wide)
+		}
+	}
+	return out, nil
+}
+
+// widenedBytes is what an adapter's factors take again in float32, for classes that add its sums themselves.
+func (e *Engine) widenedBytes(a *adapter.Adapter) int64 {
+	adds := map[int]bool{}
+	for i := range e.plan.Instances {
+		if in := &e.plan.Instances[i]; e.adds(in) {
+			for _, w := range in.Weights {
+				adds[w.Weight] = true
+			}
+		}
+	}
+	n := int64(0)
+	for _, f := range a.Factors {
+		if adds[f.Weight] {
+			facts := e.plan.Weights[f.Weight].Facts
+			n += 4 * int64(f.Rank) * int64(facts.Inputs+facts.Outputs)
+		}
+	}
+	return n
+}
+
+// floats are the pair in float32, made once: classes that add its sums compute so.
+func (f *factor) floats(s *mlx.Scope) (registry.Factor, error) {
+	for i, from := range []mlx.Array{f.a, f.b} {
+		if f.wide[i].Valid() {
+			continue
+		}
+		a := s.Contiguous(s.Astype(from, mlx.Float32), false)
+		err := s.ResetErr()
+		if err == nil {
+			err = mlx.Eval(a)
+		}
+		if err != nil {
+			return registry.Factor{}, err
+		}
+		s.Keep(a)
+		f.wide[i] = a
+	}
+	return registry.Factor{A: f.wide[0], B: f.wide[1], Scale: f.scale}, nil
 }
 
 // held are the weights that an instance computes with itself.

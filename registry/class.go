@@ -32,8 +32,8 @@ type Class struct {
 	Numerics string
 	// Parts are the roles that a form takes from the parts' own bindings; nil for a class that holds weights itself.
 	Parts []string
-	// Holds are roles of a form's port with whose weights it computes itself, beside its parts.
-	Holds []string
+	// Adapters: the class adds the sums of adapters that touch its weights itself (ClassBuild.Factors).
+	Adapters bool
 	// Activations are the operators between gate and up that the class computes itself; nil: any.
 	Activations []string
 	// ExactFor lists the storages of which this is the exact class.
@@ -84,7 +84,9 @@ type ClassBuild struct {
 	Weights    map[string]Opened // by role; "weight" where the port has one
 	Parts      map[string]Run    // of a form
 	Activation Run               // (gate, up) -> [.., width]; nil where the port has none
-	Transposed bool              // multi_linear
+	// Factors are the active adapters' of each role's weight, of a class that adds their sums itself.
+	Factors    map[string][]Factor
+	Transposed bool // multi_linear
 	Device     Device
 	Workers    *native.Workers // threads and kernels of the CPU; nil on other devices
 	Scope      *mlx.Scope
@@ -96,6 +98,13 @@ type ClassBuild struct {
 type Opened struct {
 	Facts                        plan.Facts
 	Weight, Scales, Biases, Bias mlx.Array
+}
+
+// Factor is an adapter's pair for a weight, of whose product with x it changes the sum: + Scale * ((x A) B). A [inputs, rank]
+// and B [rank, outputs] are float32 and contiguous.
+type Factor struct {
+	A, B  mlx.Array
+	Scale float64
 }
 
 func (c *Class) check() error {

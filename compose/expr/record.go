@@ -14,7 +14,7 @@ import (
 var records = map[string]map[string]*Type{
 	"array":      {"shape": List(Int), "dtype": String},
 	"tensor":     {"name": String, "shape": List(Int), "dtype": String},
-	"port":       {"path": String, "kind": String, "entry": String, "count": Int, "top_k": Int},
+	"port":       {"path": String, "kind": String, "entry": String, "count": Int, "top_k": Int, "storage": String, "mode": String, "activation": String},
 	"weight":     {"storage": String, "dtype": String, "bits": Int, "group": Int, "mode": String, "layout": String, "axis": Int, "inputs": Int, "outputs": Int, "bytes": Int, "bias": Bool},
 	"state":      {"scheme": String, "bits": Int, "group": Int},
 	"device":     {"kind": String, "arch": String, "ane": Bool, "memory": Int},

@@ -1,42 +1,35 @@
 //go:build cgo && mlx
 
-#include "arrays.h"
+#include "affine.h"
 
 namespace gr {
-namespace {
 
-struct Layout {
-  int bits, group;
-  int64_t inputs, outputs;
-  Type type;
-};
-
-// Checks a weight and tells its layout.
-Layout layout_of(const grn_affine &w) {
-  const array &codes = array_of(w.weight, "weight"), &scales = array_of(w.scales, "scales"), &biases = array_of(w.biases, "biases");
-  const bool bits = w.bits == 2 || w.bits == 3 || w.bits == 4 || w.bits == 5 || w.bits == 6 || w.bits == 8;
-  if (!bits || (w.group != 32 && w.group != 64 && w.group != 128))
-    throw std::invalid_argument(std::to_string(w.bits) + " bits in groups of " + std::to_string(w.group) +
+AffineLayout affine_layout(const array &codes, const array &scales, const array &biases, int bits, int group) {
+  const bool known = bits == 2 || bits == 3 || bits == 4 || bits == 5 || bits == 6 || bits == 8;
+  if (!known || (group != 32 && group != 64 && group != 128))
+    throw std::invalid_argument(std::to_string(bits) + " bits in groups of " + std::to_string(group) +
                                 " are not taken: 2, 3, 4, 5, 6 or 8 in groups of 32, 64 or 128 are");
   if (codes.dtype() != mlx::core::uint32 || codes.ndim() != 2 || scales.ndim() != 2)
     throw std::invalid_argument("an affine weight is a matrix of uint32 with a matrix of scales");
   if (scales.shape() != biases.shape() || scales.dtype() != biases.dtype())
     throw std::invalid_argument("scales and biases are not alike");
-  Layout l{w.bits, w.group, (int64_t)codes.shape(1) * 32 / w.bits, codes.shape(0), type_of(scales.dtype(), "scales")};
-  if (l.inputs % w.group != 0 || l.inputs / 32 * w.bits != codes.shape(1) || scales.shape(0) != l.outputs || scales.shape(1) != l.inputs / w.group)
-    throw std::invalid_argument("codes of " + std::to_string(w.bits) + " bits in rows of " + std::to_string(codes.shape(1)) +
-                                " words do not go with " + std::to_string(scales.shape(1)) + " groups of " + std::to_string(w.group));
+  AffineLayout l{bits, group, (int64_t)codes.shape(1) * 32 / bits, codes.shape(0), type_of(scales.dtype(), "scales")};
+  if (l.inputs % group != 0 || l.inputs / 32 * bits != codes.shape(1) || scales.shape(0) != l.outputs || scales.shape(1) != l.inputs / group)
+    throw std::invalid_argument("codes of " + std::to_string(bits) + " bits in rows of " + std::to_string(codes.shape(1)) +
+                                " words do not go with " + std::to_string(scales.shape(1)) + " groups of " + std::to_string(group));
   return l;
 }
 
-Affine affine_of(const Layout &l, const array &codes, const array &scales, const array &biases) {
+Affine affine_of(const AffineLayout &l, const array &codes, const array &scales, const array &biases) {
   need_rows(codes, "weight"), need_rows(scales, "scales"), need_rows(biases, "biases");
   return {codes.data<uint8_t>(), scales.data<char>(), biases.data<char>(), l.type, l.bits, l.group, l.inputs, l.outputs};
 }
 
+namespace {
+
 class AffineProduct : public Native {
  public:
-  AffineProduct(mlx::core::Stream s, std::shared_ptr<Workers> on, Layout l, Form form, int tile)
+  AffineProduct(mlx::core::Stream s, std::shared_ptr<Workers> on, AffineLayout l, Form form, int tile)
       : Native(s, std::move(on)), layout_(l), form_(form), tile_(tile) {}
   const char *name() const override { return "AffineProduct"; }
 
@@ -52,7 +45,7 @@ class AffineProduct : public Native {
   }
 
  private:
-  Layout layout_;
+  AffineLayout layout_;
   Form form_;
   int tile_;
 };
@@ -63,7 +56,8 @@ class AffineProduct : public Native {
 grn_one grn_affine_product(const grn_affine *w, uintptr_t xa) {
   return gr::guarded([&] {
     using namespace gr;
-    const Layout l = layout_of(*w);
+    const array &codes = array_of(w->weight, "weight"), &scales = array_of(w->scales, "scales"), &biases = array_of(w->biases, "biases");
+    const AffineLayout l = affine_layout(codes, scales, biases, w->bits, w->group);
     const array &x = array_of(xa, "x");
     if (x.ndim() < 1 || x.shape(-1) != l.inputs)
       throw std::invalid_argument("x has rows of " + std::to_string(x.ndim() < 1 ? 0 : x.shape(-1)) + ", the weight takes " + std::to_string(l.inputs));
@@ -71,8 +65,8 @@ grn_one grn_affine_product(const grn_affine *w, uintptr_t xa) {
     const auto stream = stream_of(w->stream);
     auto shape = x.shape();
     shape[shape.size() - 1] = (int)l.outputs;
-    std::vector<array> in{x, array_of(w->weight, "weight"), array_of(w->scales, "scales"), array_of(w->biases, "biases")};
-    auto dtype = mlx::core::promote_types(x.dtype(), in[2].dtype());
+    std::vector<array> in{x, codes, scales, biases};
+    auto dtype = mlx::core::promote_types(x.dtype(), scales.dtype());
     if (w->bias) {
       in.push_back(array_of(w->bias, "bias"));
       type_of(in[4].dtype(), "bias");

@@ -2,29 +2,17 @@
 
 // MLX primitives of products with trellis codes.
 
-#include "arrays.h"
 #include "trellis.h"
+#include "trellis_arrays.h"
 #include "trellis_code.h"
 #include "trellis_product.h"
 
 namespace gr::trellis {
-namespace {
 
-// What is known of a coded matrix before its memory is.
-struct Layout {
-  int bits, block, axis;
-  int64_t rows, columns;
-  bool interleaved;
-
-  int64_t inputs() const { return axis == 1 ? columns : rows; }
-  int64_t outputs() const { return axis == 1 ? rows : columns; }
-};
-
-Layout layout_of(const grn_trellis &w) {
-  const array &codes = array_of(w.codes, "codes"), &scales = array_of(w.scales, "scales");
+Layout layout_of(const array &codes, const array &scales, int bits, int block, int axis) {
   if (codes.dtype() != mlx::core::uint32 || scales.dtype() != mlx::core::float16 || scales.ndim() != 1)
     throw std::invalid_argument("trellis codes are uint32 with a vector of float16 scales");
-  Layout l{w.bits, w.block, w.axis, scales.shape(0), 0, codes.ndim() == 3};
+  Layout l{bits, block, axis, scales.shape(0), 0, codes.ndim() == 3};
   if (l.bits < 2 || l.bits > 4 || l.block < 64 || l.block > 1024 || l.block % 32 != 0)
     throw std::invalid_argument("trellis codes of " + std::to_string(l.bits) + " bits in blocks of " + std::to_string(l.block) +
                                 " are not taken: 2, 3 or 4 in blocks of a multiple of 32 from 64 to 1024 are");
@@ -44,6 +32,10 @@ Coded coded(const Layout &l, const array &codes, const array &scales) {
   need_rows(codes, "codes"), need_rows(scales, "scales");
   return {codes.data<uint32_t>(), reinterpret_cast<const uint16_t *>(scales.data<char>()), l.bits, l.block, l.rows, l.columns, l.interleaved};
 }
+
+namespace {
+
+Layout layout(const grn_trellis &w) { return layout_of(array_of(w.codes, "codes"), array_of(w.scales, "scales"), w.bits, w.block, w.axis); }
 
 class Product : public Native {
  public:
@@ -117,7 +109,7 @@ grn_one grn_trellis_product(const grn_trellis *w, uintptr_t xa) {
   return gr::guarded([&] {
     using namespace gr;
     using namespace gr::trellis;
-    const auto l = trellis::layout_of(*w);
+    const auto l = layout(*w);
     const array &x = array_of(xa, "x");
     return array(result(x, l), x.dtype(), std::make_shared<trellis::Product>(stream_of(w->stream), workers_of(w->workers), l, (trellis::Form)w->form),
                  {x, array_of(w->codes, "codes"), array_of(w->scales, "scales")});
@@ -128,7 +120,7 @@ grn_one grn_trellis_swiglu(const grn_trellis *gate, const grn_trellis *up, uintp
   return gr::guarded([&] {
     using namespace gr;
     using namespace gr::trellis;
-    const auto g = trellis::layout_of(*gate), u = trellis::layout_of(*up);
+    const auto g = layout(*gate), u = layout(*up);
     if (g.axis != 1 || u.axis != 1 || g.rows != u.rows || g.columns != u.columns)
       throw std::invalid_argument("gate and up are coded along their inputs and as large as one another");
     const array &x = array_of(xa, "x");
@@ -140,7 +132,8 @@ grn_one grn_trellis_swiglu(const grn_trellis *gate, const grn_trellis *up, uintp
 grn_one grn_trellis_expand(const grn_trellis *w, int rounded) {
   return gr::guarded([&] {
     using namespace gr;
-    const auto l = trellis::layout_of(*w);
+    using namespace gr::trellis;
+    const auto l = layout(*w);
     return array({(int)l.rows, (int)l.columns}, mlx::core::float32,
                  std::make_shared<trellis::Expand>(stream_of(w->stream), workers_of(w->workers), l, rounded ? trellis::Weights::bfloat16 : trellis::Weights::float32),
                  {array_of(w->codes, "codes"), array_of(w->scales, "scales")});

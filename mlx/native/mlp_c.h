@@ -1,0 +1,29 @@
+// The C face of a whole MLP.
+
+#pragma once
+#include "native.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+// A weight: affine (biases given), or trellis codes in blocks of `group` along `axis`.
+typedef struct {
+  uintptr_t codes, scales, biases, bias; // bias may be 0
+  int bits, group, axis;
+} grn_matrix;
+
+// scale * (x a) b, added to the product of a part: 0 gate, 1 up, 2 down. a [inputs, rank] and b [rank, first + outputs at
+// least], of which the columns from first on are taken, are float32.
+typedef struct {
+  int part, first;
+  uintptr_t a, b;
+  float scale;
+} grn_low_rank;
+
+// parts: gate, up, down. x [.., inputs] -> [.., outputs of down].
+grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *parts, const grn_low_rank *sums, int n, uintptr_t x);
+
+#ifdef __cplusplus
+}
+#endif
