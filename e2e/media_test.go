@@ -36,7 +36,7 @@ func streams(first, n int) engine.Tensor {
 func TestMediaWithEqualStreams(t *testing.T) {
 	readManifest(t)
 	ctx := context.Background()
-	for _, name := range []string{"qwen3_5-bf16", "qwen3_5-q4"} {
+	for _, name := range []string{"qwen3_5-bf16", "qwen3_5-q4", "qwen3_5_moe-bf16", "qwen3_5_moe-q4"} {
 		t.Run(name, func(t *testing.T) {
 			e := open(t, filepath.Join(oracleDir, name))
 			text, err := e.NewSession()

@@ -31,6 +31,10 @@ QWEN3_5 = dict(model_type="qwen3_5", tie_word_embeddings=True, text_config=dict(
     linear_conv_kernel_dim=4, tie_word_embeddings=True, attention_bias=False, full_attention_interval=2,
     mtp_num_hidden_layers=1, rope_parameters=dict(
         rope_type="default", rope_theta=10000000.0, partial_rotary_factor=0.25, mrope_section=[2, 1, 1])))
+QWEN3_5_MOE = copy.deepcopy(QWEN3_5) | dict(model_type="qwen3_5_moe")
+QWEN3_5_MOE["text_config"] |= dict(
+    model_type="qwen3_5_moe_text", num_experts=8, num_experts_per_tok=2, moe_intermediate_size=32,
+    shared_expert_intermediate_size=64, norm_topk_prob=True)
 GLM = dict(
     model_type="glm_moe_dsa", vocab_size=256, hidden_size=64, index_head_dim=32, index_n_heads=4, index_topk=16,
     intermediate_size=128, moe_intermediate_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=4,
@@ -107,10 +111,13 @@ class Qwen3_5:
         layer = "mtp.layers.0."
         x = x + self.attention(self.norm(x, layer + "input_layernorm.weight"), layer + "self_attn.")
         y = self.norm(x, layer + "post_attention_layernorm.weight")
-        gate = linear(y, w[layer + "mlp.gate_proj.weight"])
-        y = gate * mx.sigmoid(gate) * linear(y, w[layer + "mlp.up_proj.weight"])
-        h = self.norm(x + linear(y, w[layer + "mlp.down_proj.weight"]), "mtp.norm.weight")
+        h = self.norm(x + self.mlp(y, layer + "mlp."), "mtp.norm.weight")
         return linear(h, embedding), h
+
+    def mlp(self, x, at):
+        w = self.w
+        gate = linear(x, w[at + "gate_proj.weight"])
+        return linear(gate * mx.sigmoid(gate) * linear(x, w[at + "up_proj.weight"]), w[at + "down_proj.weight"])
 
     def attention(self, x, at):
         w, c = self.w, self.c
@@ -127,6 +134,37 @@ class Qwen3_5:
         mask = "causal" if x.shape[1] > 1 else None
         o = mx.fast.scaled_dot_product_attention(q, kept["k"], kept["v"], scale=d**-0.5, mask=mask)
         return linear(merged(o) * mx.sigmoid(gate.reshape(*x.shape[:2], -1)), w[at + "o_proj.weight"])
+
+
+class Qwen3_5Moe(Qwen3_5):
+    """The same with experts, stored as Hugging Face has them: gate and up of all in one tensor; and a shared one with a gate."""
+
+    config, dtype = QWEN3_5_MOE, "float32"
+
+    @staticmethod
+    def tensors(config):
+        c, at = config["text_config"], "mtp.layers.0.mlp."
+        h, n, i, shared = c["hidden_size"], c["num_experts"], c["moe_intermediate_size"], c["shared_expert_intermediate_size"]
+        dense = {k: s for k, s in Qwen3_5.tensors(config).items() if not k.startswith(at)}
+        return dense | {
+            at + "gate.weight": (n, h), at + "experts.gate_up_proj": (n, 2 * i, h), at + "experts.down_proj": (n, h, i),
+            at + "shared_expert.gate_proj.weight": (shared, h), at + "shared_expert.up_proj.weight": (shared, h),
+            at + "shared_expert.down_proj.weight": (h, shared), at + "shared_expert_gate.weight": (1, h)}
+
+    def mlp(self, x, at):
+        w, c = self.w, self.c
+        top = c["num_experts_per_tok"]
+        scores = mx.softmax(linear(x, w[at + "gate.weight"]), axis=-1, precise=True)
+        which = mx.argpartition(scores, kth=-top, axis=-1)[..., -top:]
+        scores = mx.take_along_axis(scores, which, axis=-1)
+        scores = scores / scores.sum(axis=-1, keepdims=True)
+        many = lambda x, m: mx.gather_mm(x, m.swapaxes(-1, -2), rhs_indices=which)
+        wide = mx.expand_dims(x, (-2, -3))
+        gate, up = (mx.contiguous(half) for half in mx.split(w[at + "experts.gate_up_proj"], 2, axis=-2))
+        up, gate = many(wide, up), many(wide, gate)
+        y = many(gate * mx.sigmoid(gate) * up, w[at + "experts.down_proj"]).squeeze(-2)
+        y = (y * scores[..., None]).sum(axis=-2)
+        return y + mx.sigmoid(linear(x, w[at + "shared_expert_gate.weight"])) * super().mlp(x, at + "shared_expert.")
 
 
 class Glm:
@@ -217,7 +255,7 @@ class Glm:
         return y + part("down_proj", gate * mx.sigmoid(gate) * part("up_proj", x))
 
 
-DRAFTS = {"qwen3_5-draft-bf16": Qwen3_5, "glm_moe_dsa-draft-f32": Glm}
+DRAFTS = {"qwen3_5-draft-bf16": Qwen3_5, "qwen3_5_moe-draft-f32": Qwen3_5Moe, "glm_moe_dsa-draft-f32": Glm}
 
 
 def write(kind, folder):

@@ -22,7 +22,7 @@ import traceback
 import store
 from tables import CASES, ROOT, select
 
-DRAFTS = ["glm_moe_dsa-draft-f32", "qwen3_5-draft-bf16"]
+DRAFTS = ["glm_moe_dsa-draft-f32", "qwen3_5-draft-bf16", "qwen3_5_moe-draft-f32"]
 ADAPTERS = ["llama-bf16-adapters", "llama-q4-adapters"]
 EXTRA = ["ops", "sampling", "smollm2", *DRAFTS, *ADAPTERS]
 # The scripts whose change makes a case again, by kind.
