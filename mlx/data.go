@@ -15,6 +15,9 @@ func (a Array) Bytes() ([]byte, error) {
 	return out, read(a, out)
 }
 
+// InRows evaluates the array and tells whether its elements lie in row order without gaps.
+func (a Array) InRows() (bool, error) { return inRows(a) }
+
 // Float32s evaluates the array and copies its elements, of any real floating type, as float32.
 func (a Array) Float32s() ([]float32, error) {
 	d := a.Dtype()

@@ -15,6 +15,8 @@ package mlx
 #cgo nocallback gr_eval
 #cgo noescape gr_read
 #cgo nocallback gr_read
+#cgo noescape gr_in_rows
+#cgo nocallback gr_in_rows
 #cgo noescape gr_from_data
 #cgo nocallback gr_from_data
 #include <stdlib.h>
@@ -126,6 +128,12 @@ func takeText(text *C.char) string {
 
 func readArray(a Array, out []byte) error {
 	return failure("read", C.gr_read(C.uintptr_t(a.ctx), unsafe.Pointer(unsafe.SliceData(out)), C.size_t(len(out))))
+}
+
+func inRows(a Array) (bool, error) {
+	var rows C.bool
+	err := failure("in_rows", C.gr_in_rows(C.uintptr_t(a.ctx), &rows))
+	return bool(rows), err
 }
 
 func fromBytes(data []byte, shape []int, d Dtype) (Array, error) {

@@ -55,6 +55,7 @@ char *gr_text_of(uintptr_t a, char **text);
 gr_one gr_from_data(const void *data, size_t nbytes, const int64_t *shape, size_t n, int dtype);
 gr_one gr_from_mapped(void *data, size_t nbytes, const int64_t *shape, size_t n, int dtype, int fd, uint64_t token);
 char *gr_read(uintptr_t a, void *out, size_t nbytes);
+char *gr_in_rows(uintptr_t a, bool *rows); // evaluates
 
 // devices and streams; a device is a type (0 cpu, 1 gpu) and an index
 gr_int gr_device_count(int type);

@@ -58,6 +58,14 @@ static void copy_strided(char *out, const char *in, size_t item, const int *shap
   }
 }
 
+char *gr_in_rows(uintptr_t h, bool *rows) {
+  mlx_array a = gr_array(h);
+  char *err;
+  gr_begin();
+  if ((err = gr_need("the array", h))) return err;
+  return mlx_array_eval(a) || _mlx_array_is_row_contiguous(rows, a) ? gr_message() : NULL;
+}
+
 char *gr_read(uintptr_t h, void *out, size_t nbytes) {
   mlx_array a = gr_array(h);
   char *err;

@@ -31,29 +31,32 @@ func nativeProduct(b *registry.ClassBuild, w registry.Opened, form native.Form) 
 	if b.Workers == nil {
 		return nil, fmt.Errorf("there are no threads to compute with")
 	}
+	var err error
 	p := &native.Product{Workers: b.Workers, Bits: w.Facts.Bits, Group: w.Facts.Group, Form: form, Tile: 4}
 	if b.Args.Has("tile") {
 		p.Tile = b.Args.Int("tile")
 	}
 	for _, part := range []struct{ to, from *mlx.Array }{{&p.Weight, &w.Weight}, {&p.Scales, &w.Scales}, {&p.Biases, &w.Biases}, {&p.Bias, &w.Bias}} {
-		if part.from.Valid() {
-			*part.to = b.Keep(b.Scope.Contiguous(*part.from, false))
+		if *part.to, err = inRows(b, *part.from); err != nil {
+			return nil, err
 		}
 	}
-	if err := b.Scope.Err(); err != nil {
-		return nil, err
-	}
-	return p, mlx.Eval(present(p.Weight, p.Scales, p.Biases, p.Bias)...)
+	return p, nil
 }
 
-func present(arrays ...mlx.Array) []mlx.Array {
-	var out []mlx.Array
-	for _, a := range arrays {
-		if a.Valid() {
-			out = append(out, a)
-		}
+// inRows is the array itself where its rows have no gaps, else a copy. (MLX's contiguous copies mapped memory in any case.)
+func inRows(b *registry.ClassBuild, a mlx.Array) (mlx.Array, error) {
+	if !a.Valid() {
+		return a, nil
 	}
-	return out
+	if rows, err := a.InRows(); rows || err != nil {
+		return a, err
+	}
+	dense := b.Keep(b.Scope.Contiguous(a, false))
+	if err := b.Scope.Err(); err != nil {
+		return dense, err
+	}
+	return dense, mlx.Eval(dense)
 }
 
 // affineRowsQ8 is affine.rows with activations in int8.

@@ -78,6 +78,12 @@ type job struct {
 	copyTo []byte
 }
 
+// pages are the whole pages of the file from that of `from`, in the stored bytes, to that of `to`.
+func (j *job) pages(from, to int) []byte {
+	page := os.Getpagesize()
+	return j.file[(j.offset+from)/page*page : (j.offset+to)/page*page]
+}
+
 // need notes the stored tensors of a recipe; lasting: it is one, so its memory is the weight's.
 func (l *loader) need(r *view.Recipe, lasting bool) error {
 	if r.Op != view.OpSource {
@@ -123,7 +129,7 @@ func (l *loader) source(t *header.Tensor, lasting bool) (*source, error) {
 		return nil, err
 	}
 	if t.Codec == "" {
-		l.jobs = append(l.jobs, &job{path: t.File, stored: stored, copyTo: data})
+		l.jobs = append(l.jobs, &job{path: t.File, file: file.data, offset: int(t.Offset), stored: stored, copyTo: data})
 		return &source{t, r, data}, nil
 	}
 	c, part, err := splitCodec(t.Codec)
@@ -134,15 +140,15 @@ func (l *loader) source(t *header.Tensor, lasting bool) (*source, error) {
 	if blocks*c.blockBytes != len(stored) || len(data) != blocks*c.partBytes(part) {
 		return nil, fmt.Errorf("%d stored bytes do not give %v of %s", len(stored), t.Shape, t.Codec)
 	}
-	l.blocks(t, stored, &c).parts[partIndex[part]] = data
+	l.blocks(t, file, stored, &c).parts[partIndex[part]] = data
 	return &source{t, r, data}, nil
 }
 
 // blocks finds the job that reads a tensor's blocks, so that codes, scales and biases come from one reading.
-func (l *loader) blocks(t *header.Tensor, stored []byte, c *codec) *job {
+func (l *loader) blocks(t *header.Tensor, file *region, stored []byte, c *codec) *job {
 	key := place{t.File, t.Offset}
 	if l.unpacked[key] == nil {
-		l.unpacked[key] = &job{path: t.File, stored: stored, unpack: c}
+		l.unpacked[key] = &job{path: t.File, file: file.data, offset: int(t.Offset), stored: stored, unpack: c}
 		l.jobs = append(l.jobs, l.unpacked[key])
 	}
 	return l.unpacked[key]
@@ -194,8 +200,16 @@ func (l *loader) read(ctx context.Context) error {
 	if err := g.Wait(); err != nil {
 		return err
 	}
+	for _, j := range l.jobs {
+		if j.passing() { // reading a piece has mapped some pages around it again
+			drop(j.pages(0, len(j.stored)))
+		}
+	}
 	return ctx.Err()
 }
+
+// passing tells whether the stored bytes are of no use once they are read.
+func (j *job) passing() bool { return j.unpack != nil || j.copyTo != nil }
 
 // step is the size of a job's pieces: large enough to be worth a goroutine, small enough to share and to show progress.
 func (j *job) step() int {
@@ -206,8 +220,11 @@ func (j *job) step() int {
 	return about
 }
 
-// do reads the stored bytes from `from` to `to`.
+// do reads the stored bytes from `from` to `to`, and gives their pages back where they have become memory of their own.
 func (j *job) do(from, to int) error {
+	if j.passing() {
+		defer drop(j.pages(from, to))
+	}
 	switch {
 	case j.copyTo != nil:
 		return guarded(j.path, func() { copy(j.copyTo[from:to], j.stored[from:to]) })

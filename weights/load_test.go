@@ -90,7 +90,7 @@ func TestGuarded(t *testing.T) {
 	require.NoError(t, err)
 	defer func() { require.NoError(t, free(data)) }()
 	require.NoError(t, os.Truncate(path, 0))
-	j := job{path: path, stored: data, copyTo: make([]byte, len(data))}
+	j := job{path: path, file: data, stored: data, copyTo: make([]byte, len(data))}
 	require.ErrorContains(t, j.do(0, len(data)), "can no longer be read")
 	j = job{path: path, file: data, stored: data}
 	require.Error(t, j.do(0, len(data)))

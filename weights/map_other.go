@@ -14,3 +14,5 @@ func mapFile(*os.File, int64) ([]byte, func([]byte) error, error) { return nil, 
 func allocate(int) ([]byte, func([]byte) error, error) { return nil, nil, errNoMapping }
 
 func populate([]byte) error { return errNoMapping }
+
+func drop([]byte) {}
