@@ -107,15 +107,17 @@ func fusedPart(b *registry.ClassBuild, role string, run, runs int) (native.Matri
 			for i := range ones {
 				ones[i] = 1
 			}
-			piece = b.Scope.Slice(piece, start, stop, ones)
+			if piece = b.Keep(b.Scope.Slice(piece, start, stop, ones)); b.Scope.Err() != nil {
+				return m, b.Scope.Err()
+			}
 		}
-		*a.to = b.Keep(b.Scope.Contiguous(piece, false))
+		var err error
+		if *a.to, err = inRows(b, piece); err != nil {
+			return m, err
+		}
 	}
 	for _, f := range b.Factors[role] {
 		m.Sums = append(m.Sums, native.LowRank{A: f.A, B: f.B, First: w.Facts.Outputs / runs * run, Scale: float32(f.Scale)})
 	}
-	if err := b.Scope.Err(); err != nil {
-		return m, err
-	}
-	return m, mlx.Eval(present(m.Codes, m.Scales, m.Biases, m.Bias)...)
+	return m, nil
 }
