@@ -11,7 +11,10 @@ import (
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/port"
 	"github.com/graphrun/graphrun/registry"
+	"github.com/graphrun/graphrun/weights/header"
 )
 
 // badNumber reports a number that cannot be read; what could be written stands behind the semicolon.
@@ -160,8 +163,8 @@ func (c *composer) typedRead(src string) string {
 		return "config.json's keys are read with a type: config.int('key'), config.float, config.string …"
 	}
 	key := m[1] + m[2]
-	if c.req.Config != nil {
-		if reader := expr.Reader(c.req.Config.Values[key]); reader != "" {
+	if config := c.someConfig(); config != nil {
+		if reader := expr.Reader(config.Values[key]); reader != "" {
 			return "write `config." + reader + "('" + key + "')`"
 		}
 	}
@@ -169,13 +172,42 @@ func (c *composer) typedRead(src string) string {
 }
 
 // readFromConfig advises on a name that stands for nothing and is a key of the config: a let is missing.
-func (c *composer) readFromConfig(d *diag.Diagnostic, name string) {
-	if c.req.Config == nil {
+func (c *composer) readFromConfig(d *diag.Diagnostic, name string) bool {
+	config := c.someConfig()
+	if config == nil {
+		return false
+	}
+	reader := expr.Reader(config.Values[name])
+	if reader != "" {
+		d.Helped("%s has a key of that name: a model reads it by a let, `%s: config.%s('%s')`, and a block takes it as a parameter", config.Path, name, reader, name)
+	}
+	return reader != ""
+}
+
+// unknownInExpression advises on a name of an expression: where nothing is near, a let may be missing.
+func (c *composer) unknownInExpression(d *diag.Diagnostic, name string) {
+	if c.readFromConfig(d, name) || len(name) < 3 || strings.HasPrefix(strings.Join(d.Help, ""), "did you mean") {
 		return
 	}
-	if reader := expr.Reader(c.req.Config.Values[name]); reader != "" {
-		d.Helped("%s has a key of that name: a model reads it by a let, `%s: config.%s('%s')`, and a block takes it as a parameter", c.req.Config.Path, name, reader, name)
+	if doc := c.checking; doc != nil && doc.Kind == "model" && d.At.File == doc.File.Path {
+		d.Helped("a number of the model's own is declared by a let: `%s: config.int('key')`", name)
 	}
+}
+
+// someConfig is the config that is composed for, else that of the model's first example; nil where there is none.
+func (c *composer) someConfig() *header.Config {
+	if c.req.Config != nil || c.checking == nil {
+		return c.req.Config
+	}
+	for _, n := range c.checking.Examples {
+		if n.Kind != yaml.ScalarNode {
+			continue
+		}
+		if config, err := c.exampleConfig(c.checking, n.Value); err == nil {
+			return config
+		}
+	}
+	return nil
 }
 
 // innerInput advises on an input that is written as a mapping or a list.
@@ -238,19 +270,55 @@ func (c *composer) activations() []string {
 	return out
 }
 
+// portName is what a port of a kind could be called: some kinds' names are usual ones.
+func portName(kind string) string {
+	if kind == "mlp" || kind == "experts" {
+		return kind
+	}
+	return "name"
+}
+
+// places are the paths that ports stand below.
+func (c *composer) places() []string {
+	var out []string
+	for i := range c.plan.Ports {
+		if at := strings.LastIndex(c.plan.Ports[i].Path, "."); at > 0 {
+			out = append(out, generalised(c.plan.Ports[i].Path[:at]))
+		}
+	}
+	return out
+}
+
+// taking are the classes that take a port's weights as they are stored.
+func (c *composer) taking(p *plan.Port) []string {
+	var out []string
+	for _, name := range c.fitting(p.Kind) {
+		if c.accepts(c.reg.Class(name), p) == nil {
+			out = append(out, name)
+		}
+	}
+	return out
+}
+
 // callWhat advises on what is called and is nothing that can be.
-func (c *composer) callWhat(d *diag.Diagnostic, word string, ports, names []string, portKinds []string) {
+func (c *composer) callWhat(d *diag.Diagnostic, word string, ports, names []string) {
+	if kind := port.Kinds[strings.ToLower(word)]; kind != nil {
+		more := ""
+		if slices.Contains(kind.Keys, "activation") {
+			more = ", activation: swiglu"
+		}
+		if slices.Contains(kind.Keys, "count") {
+			more = ", count: n" + more
+		}
+		d.Helped("%s is a kind of port: declare one, as in `ports: {%s: {%s: [%s]%s}}`, and call it by its name", kind.Name, portName(kind.Name), kind.Name, strings.Join(kind.Dims, ", "), more)
+		return
+	}
 	if help := diag.DidYouMean(word, append(append([]string(nil), ports...), names...)); help != "" {
 		d.Helped("%s", help)
 		return
 	}
 	if other := otherwise[strings.ToLower(word)]; other != "" && c.reg.Operator(other) != nil {
 		d.Helped("did you mean %s?", other)
-		return
-	}
-	if slices.Contains(portKinds, strings.ToLower(word)) || word == "Linear" || word == "Embedding" {
-		kind := strings.ToLower(word)
-		d.Helped("%s is a kind of port: declare one, as in `ports: {name: {%s: [in, out]}}`, and call it by its name: `{name: x}`", kind, kind)
 		return
 	}
 	if len(ports) > 0 {

@@ -82,8 +82,8 @@ func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassCh
 	}
 	if !class.Takes(p.Kind) {
 		d := c.list.Errorf("class-kind", name.At, "%s fills ports of kind %s; %s is of kind %s", class.Name, strings.Join(class.Kinds, ", "), generalised(p.Path), p.Kind).Because(p.Place, "declared here")
-		if fit := c.fitting(p.Kind); len(fit) > 0 {
-			d.Helped("classes for a %s: %s", p.Kind, strings.Join(fit, ", "))
+		if fit := c.taking(p); len(fit) > 0 {
+			d.Helped("%s", diag.Listed(class.Name, fit, "classes that take it"))
 		}
 		return -1, false
 	}
@@ -99,7 +99,12 @@ func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassCh
 	}
 	if err := c.accepts(class, p); err != nil {
 		d := c.list.Errorf("class-refuses", name.At, "%s does not take %s: %v", class.Name, generalised(p.Path), err).Because(p.Place, "the port is declared here")
-		d.Helped("leave it to the exact class by a condition: when: …")
+		if fit := c.taking(p); len(fit) > 0 {
+			d.Helped("%s", diag.Listed(class.Name, fit, "classes that take it"))
+		}
+		if len(p.Weights) == 1 {
+			d.Helped("to leave such ports to their exact class, put a condition on the line: `when: weight.storage != '%s'`", c.plan.Weights[p.Weights[0]].Facts.Storage)
+		}
 		return -1, false
 	}
 	if class.Parts != nil {
@@ -190,7 +195,8 @@ func (c *composer) namedClass(v *variant, choice *syntax.ClassChoice, scope fact
 			return nil, nil, false
 		}
 		if len(given) > 0 {
-			c.list.Errorf("unknown-parameter", given[0].Name.At, "%s is a class with its parameters already", name.Text).Because(named.Name.At, "named here")
+			c.list.Errorf("unknown-parameter", given[0].Name.At, "%s is a class with its parameters already", name.Text).Because(named.Name.At, "named here").
+				Helped("write them there, or name the class itself")
 			return nil, nil, false
 		}
 		name, given = inner.Name, inner.Args
@@ -250,7 +256,8 @@ func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s se
 		return false
 	}
 	if odd := c.odd[index]; odd != nil && (class.MinRows > 1 || class.MaxRows > 0 || class.OneRow) {
-		c.list.Errorf("class-rows", at, "%s counts rows as B * T, and the port's input has other leading dims", class.Name).Because(*odd, "called here").In(c.plan.Ports[index].Path)
+		c.list.Errorf("class-rows", at, "%s counts rows as B * T, and the port's input has other leading dims", class.Name).Because(*odd, "called here").In(c.plan.Ports[index].Path).
+			Helped("bind a class of any row count, or leave the port to its exact class")
 		return false
 	}
 	return true
@@ -275,7 +282,8 @@ func (c *composer) form(class *registry.Class, index int, args plan.Args, s segm
 	for _, role := range roles {
 		part := c.portAt(p.Entry, base+"."+role)
 		if part == nil {
-			c.list.Errorf("class-refuses", at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here")
+			c.list.Errorf("class-refuses", at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here").
+				Helped("its parts are as its tensors are: a fused gate_up, or gate_proj and up_proj; mlp.unfused takes both")
 			return -1, false
 		}
 		row := part.At(s.first)

@@ -7,6 +7,7 @@ import (
 	"context"
 	"io/fs"
 	"slices"
+	"strings"
 
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/source"
@@ -15,7 +16,6 @@ import (
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
-	"github.com/graphrun/graphrun/port"
 	"github.com/graphrun/graphrun/registry"
 	"github.com/graphrun/graphrun/weights/header"
 	"github.com/graphrun/graphrun/weights/view"
@@ -114,6 +114,7 @@ type composer struct {
 
 	finder   *finder          // answers tensors('glob') for whoever composes
 	declared *Example         // whose facts these are; nil: the request's own
+	checking *syntax.Document // that static checking looks at
 	besides  *syntax.Document // the variant or rules that are composed with a model
 	sorted   map[*syntax.Call]*sortedCall
 	apart    map[*syntax.Node][]*syntax.Node
@@ -179,6 +180,7 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 		c.list.Errorf("bad-word", diag.Range{File: "request"}, "%v", err).Helped("%s", kvForms)
 		return out, nil
 	}
+	defer c.noUnused()
 	doc := c.choose()
 	if doc == nil {
 		return out, nil
@@ -217,6 +219,15 @@ func Compose(ctx context.Context, req Request) (*Result, error) {
 	c.compose(doc)
 	c.result(out)
 	return out, nil
+}
+
+// noUnused leaves out what nothing uses where there are errors: that may hang on them.
+func (c *composer) noUnused() {
+	if c.list.HasErrors() {
+		c.list.Remove(func(d *diag.Diagnostic) bool {
+			return d.Severity == diag.Warning && strings.HasPrefix(d.Code, "unused-")
+		})
+	}
 }
 
 // result tells what composing gave.
@@ -333,7 +344,7 @@ func (c *composer) unknownCallee(from *syntax.Document, w syntax.Word, ports []s
 	for _, o := range c.reg.Operators() {
 		names = append(names, o.Name)
 	}
-	c.callWhat(c.list.Errorf("unknown-callee", w.At, "%s is no port in scope, no operator and no block", w.Text), w.Text, ports, names, port.Declared())
+	c.callWhat(c.list.Errorf("unknown-callee", w.At, "%s is no port in scope, no operator and no block", w.Text), w.Text, ports, names)
 }
 
 func (c *composer) unknownInput(p place, w syntax.Word) {

@@ -37,7 +37,7 @@ func (c *composer) exprError(file *source.File, node *yaml.Node, offset int, err
 		d.Helped("%s", err.Help)
 	}
 	if name, _, unknown := strings.Cut(err.Message, " is not a name here"); unknown && err.Code == "unknown-name" {
-		c.readFromConfig(d, name)
+		c.unknownInExpression(d, name)
 	}
 }
 

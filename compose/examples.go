@@ -132,7 +132,10 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 		}
 	}
 	if model != nil && model != doc {
-		model = c.checked(one.merged(model))
+		if doc.Kind == "rules" {
+			model = one.merged(model)
+		}
+		model = c.checked(model)
 	}
 	if model != nil && !one.list.HasErrors() {
 		one.compose(model)
@@ -149,7 +152,15 @@ func (c *composer) example(ctx context.Context, doc *syntax.Document, e *Example
 // unreadable reports a file that an example names.
 func (c *composer) unreadable(doc *syntax.Document, n *yaml.Node, err error) *diag.Diagnostic {
 	if errors.Is(err, fs.ErrNotExist) {
-		return c.list.Errorf("file-unreadable", doc.File.Range(n), "there is no file %s", n.Value).Helped("an example's paths count from the file that names them")
+		d := c.list.Errorf("file-unreadable", doc.File.Range(n), "there is no file %s", n.Value)
+		beside, _ := filepath.Glob(filepath.Join(filepath.Dir(doc.File.Path), path.Dir(n.Value), "*.json"))
+		for i := range beside {
+			beside[i] = path.Join(path.Dir(n.Value), filepath.Base(beside[i]))
+		}
+		if near := diag.DidYouMean(n.Value, beside); near != "" {
+			return d.Helped("%s", near)
+		}
+		return d.Helped("an example's paths count from the file that names them")
 	}
 	return c.list.Errorf("file-unreadable", doc.File.Range(n), "%v", err)
 }
@@ -159,12 +170,14 @@ func (c *composer) checked(model *syntax.Document) *syntax.Document {
 	if model == nil {
 		return nil
 	}
-	before := c.list.HasErrors()
-	if !c.lib.checked[model.File] {
-		c.lib.checked[model.File] = true
+	sound, done := c.lib.checked[model.File]
+	if !done {
+		before := c.list.Errors()
 		c.static(model)
+		sound = c.list.Errors() == before && !c.list.In(model.File.Path)
+		c.lib.checked[model.File] = sound
 	}
-	if !before && c.list.HasErrors() {
+	if !sound {
 		return nil
 	}
 	return model
@@ -176,20 +189,50 @@ func (c *composer) modelOf(doc *syntax.Document, at diag.Range) *syntax.Document
 	if len(doc.Variant.Of) == 0 { // reported where the file was read
 		return nil
 	}
+	faulty := false // a model that it is of: its own findings are enough
+	var unknown []syntax.Word
+	var asks []*syntax.Document
 	for _, w := range doc.Variant.Of {
 		if w.Text == "*" {
 			return c.choose()
 		}
-		if m := c.lib.model(w.Text, doc); m != nil {
-			if is, _ := c.recognises(c.merged(m)); is {
-				return m
-			}
+		read := c.lib.list.Len()
+		m := c.lib.model(w.Text, doc)
+		if m == nil && c.lib.list.Len() == read && !c.lib.unsound(w.Text, doc) {
+			unknown = append(unknown, w)
 		}
+		if faulty = faulty || c.lib.list.Len() > read || c.lib.unsound(w.Text, doc); m == nil {
+			continue
+		}
+		if m = c.merged(m); m == nil {
+			return nil
+		}
+		is, bad := c.recognises(m)
+		switch {
+		case is && bad == nil:
+			return m
+		case bad != nil && bad.Code != "config-value":
+			c.exprError(m.File, m.Recognises.Node, 0, bad)
+			return nil
+		}
+		asks = append(asks, m)
 	}
 	for _, m := range c.lib.models() {
-		if is, _ := c.recognises(c.merged(m)); is && c.isOf(doc, m) {
+		if m = c.merged(m); m == nil {
+			continue
+		}
+		if is, _ := c.recognises(m); is && c.isOf(doc, m) {
 			return m
 		}
+	}
+	if faulty {
+		return nil
+	}
+	for _, w := range unknown {
+		c.list.Errorf("unknown-model", w.At, "there is no model %s that the variant could be of, beside this file or shipped", w.Text).Among(w.Text, c.lib.modelNames(doc), "models")
+	}
+	if len(unknown) > 0 {
+		return nil
 	}
 	kind, _ := c.req.Config.Values["model_type"].(string)
 	d := c.list.Errorf("variant-of-another", at, "the variant %s is of %s, which does not recognise %s (model_type is %q)", doc.Name.Text, wordList(doc.Variant.Of), c.req.Config.Path, kind)
@@ -197,6 +240,11 @@ func (c *composer) modelOf(doc *syntax.Document, at diag.Range) *syntax.Document
 		d.Helped("%s recognises it: write `of: %s`", others[0], others[0])
 	} else {
 		d.Helped("name a config that %s recognises", wordList(doc.Variant.Of))
+	}
+	for _, m := range asks {
+		if m.Recognises != nil {
+			d.Because(m.Recognises.At(), "%s asks: %s", m.Name.Text, m.Recognises.Node.Value)
+		}
 	}
 	return nil
 }

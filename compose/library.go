@@ -267,7 +267,10 @@ func (l *library) filesIn(dir string) []string {
 }
 
 // kindBlock tells a block among other YAML files without parsing them.
-var kindBlock = regexp.MustCompile(`(?m)^kind: *block *(#.*)?$`)
+var (
+	kindBlock = regexp.MustCompile(`(?m)^kind: *block *(#.*)?$`)
+	kindModel = regexp.MustCompile(`(?m)^kind: *model *(#.*)?$`)
+)
 
 func (l *library) exists(name string) bool {
 	if _, ok := l.overlay[name]; ok {
@@ -275,6 +278,29 @@ func (l *library) exists(name string) bool {
 	}
 	info, err := os.Stat(name)
 	return err == nil && !info.IsDir()
+}
+
+// unsound tells whether what lies under a model's name beside a file could not be read whole.
+func (l *library) unsound(name string, from *syntax.Document) bool {
+	for _, dir := range l.around(from) {
+		if l.list.In(filepath.Join(dir, name+".yaml")) {
+			return true
+		}
+	}
+	return false
+}
+
+// modelNames lists the models that a document may name.
+func (l *library) modelNames(from *syntax.Document) []string {
+	out := l.shippedNames("models")
+	for _, dir := range l.around(from) {
+		for _, f := range l.filesIn(dir) {
+			if data, err := l.read(f); err == nil && kindModel.Match(data) {
+				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
+			}
+		}
+	}
+	return out
 }
 
 // model finds a model by name: beside the file, in its imports, among the shipped.

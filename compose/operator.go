@@ -2,6 +2,7 @@ package compose
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 
 	"gopkg.in/yaml.v3"
@@ -107,7 +108,7 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 			case len(inputs) > 0 && inputs[len(inputs)-1].Variadic:
 				g.rest = append(g.rest, o)
 			default:
-				c.list.Errorf("too-many-inputs", item.At(), "%s takes %s; this list has %d", owner, count(len(inputs), "input"), len(items)).Helped("inputs: %s", strings.Join(names, ", "))
+				c.list.Errorf("too-many-inputs", item.At(), "%s takes %s; this list has %d", owner, count(len(inputs), "input"), len(items)).Helped("%s", tooMany(c.reg.Operator(owner), names, len(items)))
 				return g, nil, false
 			}
 		}
@@ -133,6 +134,14 @@ func (c *composer) gather(call *syntax.Call, owner string, inputs []registry.Inp
 		}
 	}
 	return g, params, good
+}
+
+// tooMany advises on a list of more names than inputs.
+func tooMany(op *registry.Operator, inputs []string, given int) string {
+	if op != nil && op.Each && len(inputs) > 0 {
+		return fmt.Sprintf("of several names it makes one node each: name %d results before the colon", given)
+	}
+	return "inputs: " + strings.Join(inputs, ", ")
 }
 
 // sortedCall is what gather made of a call.
@@ -289,7 +298,10 @@ func (x *expansion) callOperatorWith(p place, call *syntax.Call, op *registry.Op
 	}
 	types, err := op.Infer(inf)
 	if err != nil {
-		x.inferError(call, op.Name, prefix, err, inputAt)
+		d := x.inferError(call, op.Name, prefix, err, inputAt)
+		if s := inf.State; s != nil && strings.Contains(d.Message, s.Path) {
+			d.Because(s.At, "declared here")
+		}
 		return nil
 	}
 	if len(types) != results {
@@ -350,7 +362,7 @@ func (x *expansion) noteStateDtype(s *plan.State, inf *registry.Infer) {
 	}
 }
 
-func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err error, inputAt map[string]diag.Range) {
+func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err error, inputAt map[string]diag.Range) *diag.Diagnostic {
 	at, message, help, code := call.Range, err.Error(), "", "shape-mismatch"
 	var arg *registry.ArgError
 	if errors.As(err, &arg) {
@@ -372,6 +384,7 @@ func (x *expansion) inferError(call *syntax.Call, owner, prefix string, err erro
 	case strings.Contains(message, "do not broadcast"):
 		d.Helped("axes are laid together from the last; `- y: {expand_dims: x, axis: -1}` adds one of 1")
 	}
+	return d
 }
 
 // params evaluates a call's parameters by their declaration; defaults are filled in.

@@ -40,7 +40,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	kind := port.Kinds[d.spec.Kind.Text]
 	inputs := make([]registry.Input, len(kind.Inputs))
 	for i, n := range kind.Inputs {
-		inputs[i] = registry.Input{Name: n, Doc: kind.Doc}
+		inputs[i] = registry.Input{Name: n}
 	}
 	owner := "the port " + d.spec.Name.Text
 	var known []string

@@ -15,6 +15,7 @@ import (
 // static checks what needs no config: that names stand for something, keys and parameters are known, expressions have
 // types, values are read. It looks at the document and at every block that it reaches, dropped branches too.
 func (c *composer) static(doc *syntax.Document) {
+	c.checking = doc
 	read := c.list // what reading the files found, those of blocks too
 	c.list = &diag.List{}
 	s := &checker{c: c, done: map[*syntax.Document]bool{}}
@@ -424,7 +425,7 @@ func (s *checker) typed(b *body, e *syntax.Expr, want, what string) {
 			s.template(b, &syntax.Template{Text: e.Node.Value, Node: e.Node, File: e.File})
 		}
 		return
-	case "dtype":
+	case "dtype", "any":
 		return
 	case "dims":
 		if items := listItems(e); items != nil {

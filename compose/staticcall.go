@@ -111,7 +111,8 @@ func (s *checker) args(b *body, args []syntax.Arg, typeOf func(string) string, o
 	for _, a := range args {
 		want := typeOf(a.Name.Text)
 		switch {
-		case want == "":
+		case want == "" || want == "any" && a.Value == nil:
+			b.read(a.Name.Text)
 		case a.Value != nil:
 			s.typed(b, a.Value, want, owner+"'s parameter "+a.Name.Text)
 		default:

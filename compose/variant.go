@@ -340,6 +340,10 @@ func (c *composer) checkSets() {
 					if without != nil {
 						d.Because(without.Name.At, "%s has it, without a default: its calls give it", without.Name.Text)
 					}
+					if containsString(with, a.Name.Text) && len(line.patterns) > 0 {
+						d.Among(line.spec.Patterns[0].Text, c.places(), "blocks and ports stand at")
+						continue
+					}
 					d.Among(a.Name.Text, with, "parameters with a default")
 				}
 			}

@@ -158,6 +158,15 @@ var stepForms = map[string]string{
 	"join": "- {join: ['**.q.weight', '**.k.weight'], axis: 0, to: '**.qk.weight'}", "derive": "- {derive: {w: '**.w'}, nodes: [y: {multiply: [w, 2.0]}], to: {y: '**.y'}}",
 }
 
+// badTarget reports a name that cannot be filled, at what cannot be.
+func (b *viewBuilder) badTarget(file *source.File, n *yaml.Node, err error) {
+	at, message := file.Range(n), err.Error()
+	if pe, ok := err.(*pattern.Error); ok {
+		at, message = file.Within(n, pe.Column-1, 1), pe.Message
+	}
+	b.fail(at, "%s", message).Helped("`to` and `into` take what the pattern captures: {names} by name, stars in order")
+}
+
 // without reports a key that a step needs.
 func (b *viewBuilder) without(s *syntax.ViewStep, key string) {
 	b.fail(s.Verb.At, "this step %s has no key %s", s.Verb.Text, key).Helped("write it as in `%s`", stepForms[s.Verb.Text])
@@ -203,7 +212,7 @@ func (b *viewBuilder) step(s *syntax.ViewStep) {
 		if key == "to" {
 			for _, p := range from {
 				if err := p.CheckTarget(k.Value.Node.Value); err != nil {
-					b.fail(k.Value.At(), "%v", err)
+					b.badTarget(k.Value.File, k.Value.Node, err)
 				}
 			}
 		}

@@ -4,6 +4,7 @@ package diag
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 )
 
@@ -135,6 +136,32 @@ func (l *List) HasErrors() bool {
 		}
 	}
 	return false
+}
+
+// Errors is how many are errors.
+func (l *List) Errors() int {
+	n := 0
+	for _, d := range l.all {
+		if d.Severity == Error {
+			n++
+		}
+	}
+	return n
+}
+
+// In tells whether an error stands in a file.
+func (l *List) In(file string) bool {
+	for _, d := range l.all {
+		if d.Severity == Error && d.At.File == file {
+			return true
+		}
+	}
+	return false
+}
+
+// Remove takes out those that which says.
+func (l *List) Remove(which func(d *Diagnostic) bool) {
+	l.all = slices.DeleteFunc(l.all, which)
 }
 
 // Sorted gives them by file, place and weight.

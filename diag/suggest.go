@@ -1,6 +1,7 @@
 package diag
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -50,10 +51,7 @@ func Among(word string, names []string, what string) string {
 func Listed(word string, names []string, what string) string {
 	names = slices.Clone(names)
 	slices.SortFunc(names, func(a, b string) int {
-		if d := kinship(word, b) - kinship(word, a); d != 0 {
-			return d
-		}
-		return strings.Compare(a, b)
+		return cmp.Or(kinship(word, b)-kinship(word, a), strings.Compare(a, b))
 	})
 	if names = slices.Compact(names); len(names) == 0 {
 		return ""
@@ -81,9 +79,30 @@ func kinship(word, name string) int {
 		n++
 	}
 	if n < 3 {
-		return 0
+		n = 0
+	}
+	for _, part := range strings.FieldsFunc(word, separator) {
+		if len(part) > 2 && slices.Contains(strings.FieldsFunc(name, separator), part) {
+			n += 10
+		}
 	}
 	return n
+}
+
+func separator(r rune) bool { return strings.ContainsRune("_.-", r) }
+
+// Akin are the names that have a part in common with a word, the nearest first, at most three.
+func Akin(word string, names []string) []string {
+	var out []string
+	for _, n := range names {
+		if kinship(word, n) > 0 {
+			out = append(out, n)
+		}
+	}
+	slices.SortFunc(out, func(a, b string) int {
+		return cmp.Or(kinship(word, b)-kinship(word, a), strings.Compare(a, b))
+	})
+	return out[:min(len(out), 3)]
 }
 
 // Fix is what could be written in the place of what is wrong: the word of a "did you mean" line. ok is false where there

@@ -75,6 +75,7 @@ func TestFaultyFilesOfTheComposer(t *testing.T) {
 		"repeat-reversed":         "the bounds are right apart from their values",
 		"variant-reversed":        "so are these",
 		"reserved-key-first":      "JSON has no order of keys",
+		"author-one-result":       "the number of results is in a key",
 	}
 	v := whole(t)
 	cases, err := filepath.Glob("../compose/testdata/*.txtar")

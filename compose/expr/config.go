@@ -10,6 +10,8 @@ import (
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
+
+	"github.com/graphrun/graphrun/diag"
 )
 
 // dict is config.json or an object in it: it knows its place for messages and keeps which keys were asked.
@@ -179,6 +181,8 @@ func (a accessor) get(m, k, fallback ref.Val) ref.Val {
 			help := fmt.Sprintf("where models may leave it out, give a default: %s.%s('%s', %s)", reader(path), a.name, key, a.example())
 			if near := nearest(string(key), present); near != "" && !found {
 				help = fmt.Sprintf("it has %s%s", path, near)
+			} else if akin := diag.Akin(string(key), present); len(akin) > 0 && !found {
+				help = fmt.Sprintf("it has %s; %s", strings.Join(akin, ", "), help)
 			}
 			return wrapErr(&configError{string(key), message, help})
 		}

@@ -142,6 +142,12 @@ func unknownField(p *parsed, of []*Type, name string, offset int) *Error {
 				}
 				e.Message = fmt.Sprintf("%s has no field %s", u.name, name)
 				e.Help = diag.Among(name, fields, "its fields")
+				for _, other := range []string{"port", "weight", "state", "device", "request", "checkpoint"} {
+					if records[other][name] != nil && u.name != other && !strings.HasPrefix(e.Help, "did you mean") {
+						e.Help = "it is asked of " + other + ": `" + other + "." + name + "`"
+						break
+					}
+				}
 				return e
 			}
 		}

@@ -135,44 +135,31 @@ func (f *File) Line(n int) string {
 
 // tooDeep refuses nesting before yaml.v3 recurses into it: brackets outside quotes and comments, and rows of dashes.
 func (f *File) tooDeep(list *diag.List) bool {
-	depth := 0
-	fail := func(line, col int) bool {
-		list.Errorf("yaml-too-deep", diag.Range{File: f.Path, Line: line, Col: col, EndLine: line, EndCol: col + 1},
-			"more than %d levels of nesting", MaxDepth).Helped("move the inner parts into blocks, files of their own")
-		return true
-	}
+	at := spot{}
 	for i, line := range f.lines {
 		if leadingDashes(line) > MaxDepth {
-			return fail(i+1, 1)
-		}
-		quote, before, space := rune(0), ':', true // before: the last character that is no space
-		col := 0
-	line:
-		for _, c := range line {
-			col++
-			switch {
-			case quote != 0:
-				if c == quote {
-					quote = 0
-				}
-			case (c == '\'' || c == '"') && strings.ContainsRune(":,[{-", before):
-				quote = c
-			case c == '#' && space:
-				break line
-			case c == '[' || c == '{':
-				depth++
-			case c == ']' || c == '}':
-				depth = max(0, depth-1)
-			}
-			if depth > MaxDepth {
-				return fail(i+1, col)
-			}
-			if space = c == ' ' || c == '\t'; !space {
-				before = c
-			}
+			at = spot{line: i + 1, col: 1}
+			break
 		}
 	}
-	return false
+	depth := 0
+	f.scan(func(s spot) {
+		switch s.char {
+		case '[', '{':
+			depth++
+		case ']', '}':
+			depth = max(0, depth-1)
+		}
+		if depth > MaxDepth && (at.line == 0 || s.line < at.line) {
+			at = s
+		}
+	})
+	if at.line == 0 {
+		return false
+	}
+	list.Errorf("yaml-too-deep", diag.Range{File: f.Path, Line: at.line, Col: at.col, EndLine: at.line, EndCol: at.col + 1},
+		"more than %d levels of nesting", MaxDepth).Helped("move the inner parts into blocks, files of their own")
+	return true
 }
 
 func leadingDashes(line string) int {

@@ -65,6 +65,9 @@ func (f *File) syntaxError(err error, list *diag.List) {
 			return
 		}
 	}
+	if f.laidOut(diag.Range{File: f.Path, Line: line, Col: 1, EndLine: line, EndCol: 1}, reason, list) {
+		return
+	}
 	col := indent(f.Line(line)) + 1
 	list.Errorf("yaml-syntax", diag.Range{File: f.Path, Line: line, Col: col, EndLine: line, EndCol: len([]rune(f.Line(line))) + 1}, "not YAML: %s", reason)
 }

@@ -168,12 +168,22 @@ func (p *parser) params(n *yaml.Node) []Param {
 			continue
 		}
 		if !contains(paramTypes, param.Type.Text) {
-			p.list.Errorf("unknown-type", param.Type.At, "no parameter has the type %q", param.Type.Text).Helped("%s", amongAll(param.Type.Text, paramTypes, "types"))
-			continue
+			d := p.list.Errorf("unknown-type", param.Type.At, "no parameter has the type %q", param.Type.Text)
+			if is := defaultType(x.value); is != "" {
+				d.Helped("a default stands behind its type: `%s: {%s: %s}`", x.key.Text, is, x.value.Value)
+			} else {
+				d.Helped("%s", amongAll(param.Type.Text, paramTypes, "types"))
+			}
+			param.Type.Text = "any" // what uses it is not at fault
 		}
 		out = append(out, param)
 	}
 	return out
+}
+
+// defaultType is the type of a value that stands where a type does; "": it is a word.
+func defaultType(n *yaml.Node) string {
+	return map[string]string{"!!bool": "bool", "!!int": "int", "!!float": "float"}[n.ShortTag()]
 }
 
 func (p *parser) inputs(n *yaml.Node) []Input {

@@ -176,6 +176,12 @@ func (p *parser) reserved(c *Call, kv pair) {
 		c.Doc = p.text(kv.key, kv.value)
 	case "repeat":
 		pairs := p.pairs(kv.value, "repeat")
+		if len(pairs) != 1 && kv.value.Kind != yaml.MappingNode {
+			if isNull(kv.value) {
+				p.missingValue(kv.key, "repeat has no value")
+			}
+			return
+		}
 		if len(pairs) != 1 {
 			p.list.Errorf("bad-repeat", kv.key.At, "repeat is {index: count} or {index: [first, stop]}").Helped("one repeat has one index; another is a call inside it: `repeat: {i: layers}`, `nodes: [h: {…, repeat: {j: n}}]`")
 			return

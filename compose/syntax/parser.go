@@ -188,8 +188,12 @@ var reservedNames = func() map[string]string {
 // declared checks a name that a file gives to something.
 func (p *parser) declared(w Word, what string) {
 	if !identifier.MatchString(w.Text) {
-		p.list.Errorf("bad-name", w.At, "%q cannot be the name of %s", w.Text, what).
-			Helped("a name is letters, digits and underscores, and begins with no digit")
+		d := p.list.Errorf("bad-name", w.At, "%q cannot be the name of %s", w.Text, what)
+		if name, _, brace := strings.Cut(w.Text, "{"); brace && identifier.MatchString(strings.TrimSpace(name)) {
+			d.Helped("a colon is missing: write `%s: {…}`", strings.TrimSpace(name))
+			return
+		}
+		d.Helped("a name is letters, digits and underscores, and begins with no digit")
 		return
 	}
 	if why, ok := reservedNames[w.Text]; ok {

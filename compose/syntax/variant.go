@@ -1,6 +1,7 @@
 package syntax
 
 import (
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -274,6 +275,8 @@ func (p *parser) rowTable(n *yaml.Node) []RowEntry {
 	return out
 }
 
+var identifierOrCount = regexp.MustCompile(`^\w+$`)
+
 // row reads `n`, `a..b`, `n..`, `else`.
 func (p *parser) row(k Word) (Row, bool) {
 	row := Row{At: k.At}
@@ -289,7 +292,12 @@ func (p *parser) row(k Word) (Row, bool) {
 		if _, err := strconv.Atoi(w.Text); err == nil || identifier.MatchString(w.Text) {
 			return w, true
 		}
-		p.list.Errorf("bad-rows", w.At, "%q is no row count", k.Text).Helped("a row table's keys are n, a..b, n.., else; n is a number or the name of an int let")
+		d := p.list.Errorf("bad-rows", w.At, "%q is no row count", k.Text)
+		if a, b, dash := strings.Cut(k.Text, "-"); dash && identifierOrCount.MatchString(a) && identifierOrCount.MatchString(b) {
+			d.Helped("write `%s..%s`", a, b)
+			return w, false
+		}
+		d.Helped("a row table's keys are n, a..b, n.., else; n is a number or the name of an int let")
 		return w, false
 	}
 	var ok bool
