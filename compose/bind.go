@@ -1,12 +1,14 @@
 package compose
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/port"
 )
 
 // boundLine is a bind line with its patterns compiled and its table evaluated, once for all ports.
@@ -17,6 +19,7 @@ type boundLine struct {
 	spans    []span
 	matched  bool // some port has its path and kind
 	held     bool // and its condition held
+	order    int  // among all lines
 	won      bool // and a row count runs what it says
 }
 
@@ -42,10 +45,17 @@ func (c *composer) bind() bool {
 		}
 	}
 	for i := range c.plan.Ports { // parts stand before what they are parts of
+		if members := c.plan.Ports[i].Members; members != nil {
+			var of [][]segment
+			for _, m := range members {
+				of = append(of, segments[m])
+			}
+			segments[i] = c.yielded(segments[i], of)
+		}
 		good = c.fill(i, segments[i]) && good
 	}
 	c.checkLines(lines)
-	return c.bindStates() && c.submitPolicy() && c.nativeOperators() && good && !c.list.HasErrors()
+	return c.bindStates() && c.submitPolicy() && c.nativeOperators() && c.fusedOperators() && good && !c.list.HasErrors()
 }
 
 func (c *composer) boundLines() ([]*boundLine, bool) {
@@ -55,7 +65,7 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 		good = c.knownEntries(v, v.doc.Variant.Entries) && good
 		for i := range v.doc.Variant.Bind {
 			spec := &v.doc.Variant.Bind[i]
-			line := &boundLine{owner: v, spec: spec}
+			line := &boundLine{owner: v, spec: spec, order: len(out)}
 			for _, w := range spec.Patterns {
 				p, ok := c.compilePattern(w)
 				good = good && ok
@@ -72,7 +82,7 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 	return out, good
 }
 
-var kindNames = []string{"linear", "head", "embedding", "multi_linear", "mlp", "gate_up", "experts"}
+var kindNames = port.Bound()
 
 // inEntries tells whether a list of entries (none: all) has an entry.
 func inEntries(words []syntax.Word, entry string) bool {
@@ -110,8 +120,8 @@ func (c *composer) lineHolds(line *boundLine, index int) (is, ok bool) {
 	if !matchesAny(line.patterns, p.Path) && !c.matchesSecond(line.patterns, index) {
 		return false, true
 	}
-	if len(line.spec.Kinds) > 0 && !hasWord(line.spec.Kinds, p.Kind) {
-		return false, true
+	if (len(line.spec.Kinds) > 0 || p.Kind == "group") && !hasWord(line.spec.Kinds, p.Kind) {
+		return false, true // lines that mean the members' weights say no kind
 	}
 	line.matched = true // in some entry: those that are not offered here have no ports
 	if !meant {
@@ -229,17 +239,18 @@ func (c *composer) fill(index int, segments []segment) bool {
 
 // partStarts are the row counts at which the parts of a port's forms change.
 func (c *composer) partStarts(p *plan.Port, segments []segment) []int {
-	if p.Kind != "mlp" && p.Kind != "gate_up" {
+	roles := p.Roles
+	switch p.Kind {
+	case "mlp", "gate_up":
+		roles = []string{"gate_proj", "up_proj", "down_proj", "gate_up"}
+	case "group":
+	default:
 		return nil
 	}
 	seen := map[int]bool{}
 	var out []int
-	base := p.Path
-	if p.Kind == "gate_up" {
-		base = strings.TrimSuffix(p.Path, ".gate_up")
-	}
-	for _, role := range []string{"gate_proj", "up_proj", "down_proj", "gate_up"} {
-		part := c.portAt(p.Entry, base+"."+role)
+	for _, role := range roles {
+		part := c.part(p, role)
 		if part == nil || part == p {
 			continue
 		}
@@ -252,6 +263,20 @@ func (c *composer) partStarts(p *plan.Port, segments []segment) []int {
 	}
 	sortInts(out)
 	return out
+}
+
+// part is the port of a role of another, or nil: of a group a member, of an mlp or its pair what lies below the mlp's path.
+func (c *composer) part(p *plan.Port, role string) *plan.Port {
+	switch p.Kind {
+	case "group":
+		if i := slices.Index(p.Roles, role); i >= 0 {
+			return &c.plan.Ports[p.Members[i]]
+		}
+		return nil
+	case "gate_up":
+		return c.portAt(p.Entry, strings.TrimSuffix(p.Path, ".gate_up")+"."+role)
+	}
+	return c.portAt(p.Entry, p.Path+"."+role)
 }
 
 func (c *composer) portAt(entry, path string) *plan.Port {
@@ -274,10 +299,16 @@ func (c *composer) checkLines(lines []*boundLine) {
 		switch {
 		case !line.matched && !everywhere:
 			var paths []string
+			group := false
 			for i := range c.plan.Ports {
 				paths = append(paths, generalised(c.plan.Ports[i].Path))
+				group = group || c.plan.Ports[i].Kind == "group" && matchesAny(line.patterns, c.plan.Ports[i].Path)
 			}
 			d := c.list.Errorf("bind-no-match", line.spec.Patterns[0].At, "no port matches %s%s", wordList(line.spec.Patterns), ofKinds(line.spec.Kinds))
+			if group && len(line.spec.Kinds) == 0 {
+				d.Helped("a group is bound by a line that says `kind: group`")
+				continue
+			}
 			d.Among(line.spec.Patterns[0].Text, paths, "ports")
 		case line.held && !line.won && !line.owner.doc.Variant.Default:
 			c.list.Warnf("bind-hidden", line.spec.At, "later lines hide this one whole: no row count of any port runs what it says").Helped("remove it, or put it below the lines that it is an exception of")

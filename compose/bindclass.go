@@ -267,10 +267,6 @@ func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s se
 func (c *composer) form(class *registry.Class, index int, args plan.Args, s segment, at diag.Range) (int, bool) {
 	p := &c.plan.Ports[index]
 	exact := c.plan.Instances[p.Rows[0].Instance]
-	base := p.Path
-	if p.Kind == "gate_up" {
-		base = strings.TrimSuffix(p.Path, ".gate_up")
-	}
 	roles := class.Parts
 	if class.Name == exact.Class { // its parts are the port's: separate tensors or a fused one
 		roles = nil
@@ -280,7 +276,7 @@ func (c *composer) form(class *registry.Class, index int, args plan.Args, s segm
 	}
 	var parts []plan.RolePart
 	for _, role := range roles {
-		part := c.portAt(p.Entry, base+"."+role)
+		part := c.part(p, role)
 		if part == nil {
 			c.list.Errorf("class-refuses", at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here").
 				Helped("its parts are as its tensors are: a fused gate_up, or gate_proj and up_proj; mlp.unfused takes both")

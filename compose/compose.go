@@ -140,6 +140,7 @@ type composer struct {
 	probe          *probe
 	offTensors     map[string]bool // of entries that are not offered
 	variants       []*variant
+	fused          []string // operators that classes take into their own calls
 }
 
 // tables are what expanding found so far, as indices into the plan.
@@ -154,6 +155,9 @@ type tables struct {
 	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
 	byPath      map[portKey]int     // ports, when all are known
 	topK        map[int]int         // of experts: the last dim of the indices
+	grouped     map[portKey]*groupDecl
+	groupOrder  []portKey
+	groupOf     map[int]int // of a port: the group's that it is in
 	records     map[plan.Facts]expr.Value
 }
 
@@ -285,7 +289,7 @@ func (c *composer) compose(doc *syntax.Document) {
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
 	c.tables = tables{records: map[plan.Facts]expr.Value{}, tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
-		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}}
+		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}, grouped: map[portKey]*groupDecl{}, groupOf: map[int]int{}}
 	c.offTensors = map[string]bool{}
 }
 

@@ -154,6 +154,7 @@ func writeRows(b *strings.Builder, p *plan.Plan) {
 	}
 	for _, g := range p.Programs {
 		fmt.Fprintf(b, "program rows %d..%d, %d results, %d calls\n", g.First, g.Last, len(g.Results), len(g.Calls))
+		writeFused(b, p, &g)
 	}
 	for _, s := range p.States {
 		for _, r := range s.Reads {
@@ -162,6 +163,24 @@ func writeRows(b *strings.Builder, p *plan.Plan) {
 	}
 	for _, s := range p.Submit {
 		fmt.Fprintf(b, "submit %d..%d %s\n", s.First, s.Last, plan.Value{Kind: plan.Map, Map: entries(s.Args)}.Text())
+	}
+}
+
+// writeFused writes what runs as one in a program, in its first layer and behind the layers.
+func writeFused(b *strings.Builder, p *plan.Plan, g *plan.Program) {
+	for i := range g.Fused {
+		u := &g.Fused[i]
+		var names []string
+		for _, k := range u.Calls() {
+			if c := &g.Calls[k]; c.Port >= 0 {
+				names = append(names, p.Ports[c.Port].Path)
+			} else {
+				names = append(names, c.Operator)
+			}
+		}
+		if path := p.Instances[u.Instance].Path; strings.HasPrefix(path, "layers.0.") || !strings.HasPrefix(path, "layers.") {
+			fmt.Fprintf(b, "  %s in the place of %s: %s\n", p.Instances[u.Instance].Class, g.Calls[u.Place].At, strings.Join(names, ", "))
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type expansion struct {
 	slots   int
 	dropped []plan.Dropped
 	groups  []plan.Group
+	grouped []*groupDecl // of which a member is called
 	later   []deferred
 	layers  int // indices of the outermost repeat
 	depth   int
@@ -390,6 +391,7 @@ func (x *expansion) declare(p place, b *syntax.Body) bool {
 		}
 		p.ports[spec.Name.Text] = d
 	}
+	x.declareGroups(p, b.Groups)
 	for i := range b.Weights {
 		spec := &b.Weights[i]
 		p.weights[spec.Name.Text] = &weightDecl{spec, p, join(p.prefix, spec.Name.Text)}

@@ -47,6 +47,7 @@ func (c *composer) mergedFrom(doc *syntax.Document, open []string) *syntax.Docum
 	take("recognises", func() { out.Recognises = base.Recognises })
 	take("view", func() { out.View = base.View })
 	take("ports", func() { out.Ports = base.Ports })
+	take("groups", func() { out.Groups = base.Groups })
 	take("weights", func() { out.Weights = base.Weights })
 	take("state", func() { out.States = base.States })
 	take("nodes", func() { out.Nodes, out.NodesAt = base.Nodes, base.NodesAt })

@@ -35,6 +35,28 @@ func (c *composer) nativeOperators() bool {
 	return good
 }
 
+// fusedOperators are those that some variant in force lets classes take into their own calls.
+func (c *composer) fusedOperators() bool {
+	good := true
+	for _, v := range c.variants {
+		for _, w := range v.doc.Variant.Fuse {
+			var names []string
+			for _, class := range c.reg.Classes() {
+				names = append(append(names, class.Before...), class.After...)
+			}
+			if !containsString(names, w.Text) {
+				c.list.Errorf("not-fused", w.At, "no class takes an operator %s into its own call", w.Text).Among(w.Text, names, "operators that some class takes in")
+				good = false
+				continue
+			}
+			if !containsString(c.fused, w.Text) {
+				c.fused = append(c.fused, w.Text)
+			}
+		}
+	}
+	return good
+}
+
 // submitPolicy takes submit and verify_cost whole from the last variant that has them.
 func (c *composer) submitPolicy() bool {
 	good := true

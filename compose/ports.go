@@ -100,9 +100,13 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 		}
 		y.ports[r.index] = other.index
 		c.noteInputs(other.index, args, call.Range)
+		if e.group != nil {
+			c.noteGroup(e.group.again(y))
+		}
 		return true
 	})
 	pp := &c.plan.Ports[r.index]
+	x.noteMember(d, operands[0], call.Range)
 	var how plan.Args
 	if !transposed {
 		how = plan.Args{{Name: "transposed", Value: plan.Value{Kind: plan.Bool}}}

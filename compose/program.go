@@ -53,7 +53,7 @@ func (c *composer) entries(doc *syntax.Document) bool {
 	}
 	c.plan.Layers = all[0][0].x.layers
 	c.plan.Dropped = droppedIn(all)
-	if !c.bind() {
+	if !c.groupPorts() || !c.bind() {
 		return false
 	}
 	if c.req.Check && len(c.req.Rules) == 0 {
@@ -185,8 +185,9 @@ func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
 	for i := range p.Calls {
 		call := &p.Calls[i]
 		if call.Port >= 0 {
-			for _, r := range c.plan.Ports[call.Port].Rows {
-				starts = append(starts, r.First)
+			starts = append(starts, c.starts(call.Port)...)
+			if group, ok := c.groupOf[call.Port]; ok {
+				starts = append(starts, c.starts(group)...)
 			}
 		} else if c.reads(call) {
 			for _, r := range c.plan.States[call.State].Reads {
@@ -222,7 +223,17 @@ func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
 				call.Read = 1 + c.plan.States[call.State].ReadAt(p.Entry, first)
 			}
 		}
+		c.fuse(&q)
 		out = append(out, q)
+	}
+	return out
+}
+
+// starts are the row counts at which a port changes its class.
+func (c *composer) starts(port int) []int {
+	var out []int
+	for _, r := range c.plan.Ports[port].Rows {
+		out = append(out, r.First)
 	}
 	return out
 }
@@ -306,6 +317,7 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given 
 			e.results = append(e.results, plan.Named{Name: outs[i].Name.Text, Slot: r.operand.Index, Dtype: r.typ.Dtype, Shape: r.typ.Shape})
 		}
 	}
+	ok = ok && x.sameInputs()
 	if ok {
 		x.keep()
 	}

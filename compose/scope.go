@@ -47,9 +47,10 @@ type scalar struct {
 }
 
 type portDecl struct {
-	spec *syntax.Port
-	at   place
-	path string
+	spec  *syntax.Port
+	at    place
+	path  string
+	group *groupDecl // that it is in; nil: none
 }
 
 type weightDecl struct {

@@ -19,6 +19,7 @@ func (s *checker) declarations(b *body, d *syntax.Body) {
 	for i := range d.Ports {
 		s.port(b, &d.Ports[i])
 	}
+	s.groups(d)
 	for _, w := range d.Weights {
 		s.declare(b, w.Name, aWeight, nil)
 		s.shape(b, w.Dims, false)

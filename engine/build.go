@@ -28,6 +28,7 @@ type call struct {
 	fill []fill
 	out  []int32
 	at   *plan.Call
+	unit *plan.Fused // what runs as this call; nil: `at` alone
 }
 
 type fill struct{ at, slot int32 }
@@ -82,8 +83,20 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 		p.results = append(p.results, result{out.Name, out.Slot})
 	}
 	constant := newConstants(g)
+	units := unitsOf(g)
 	for i := 0; i < len(g.Calls); i++ {
 		src := &g.Calls[i]
+		if u := units[i]; u != nil {
+			if u.Place != i {
+				continue
+			}
+			c, err := e.joined(g, u)
+			if err != nil {
+				return nil, at(src.Path, src.At, err)
+			}
+			p.calls = append(p.calls, c)
+			continue
+		}
 		if src.Group > 0 && e.fuse {
 			n := groupLength(g.Calls[i:])
 			c, err := e.group(g, i, i+n)
@@ -109,8 +122,20 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 
 // call makes one call's function and operands.
 func (e *Engine) call(src *plan.Call) (call, error) {
-	c := call{at: src, in: make([]mlx.Array, len(src.In))}
-	for i, in := range src.In {
+	c := e.operands(src, src.In, src.Out)
+	var err error
+	if src.Operator == "" {
+		c.run, err = e.instance(bound{instance: src.Instance, transposed: transposed(src)}, useOf(e.plan, src), 0)
+	} else {
+		c.run, err = e.operator(src)
+	}
+	return c, err
+}
+
+// operands is a call without its function.
+func (e *Engine) operands(src *plan.Call, in []plan.Operand, out []int) call {
+	c := call{at: src, in: make([]mlx.Array, len(in))}
+	for i, in := range in {
 		switch in.Kind {
 		case plan.FromSlot:
 			c.fill = append(c.fill, fill{int32(i), int32(in.Index)})
@@ -119,16 +144,10 @@ func (e *Engine) call(src *plan.Call) (call, error) {
 		}
 		// A state is reached by its index, a weak scalar became an array when the operator was built.
 	}
-	for _, s := range src.Out {
+	for _, s := range out {
 		c.out = append(c.out, int32(s))
 	}
-	var err error
-	if src.Operator == "" {
-		c.run, err = e.instance(bound{src.Instance, transposed(src)}, useOf(e.plan, src), 0)
-	} else {
-		c.run, err = e.operator(src)
-	}
-	return c, err
+	return c
 }
 
 func (e *Engine) operator(src *plan.Call) (registry.Run, error) {

@@ -89,6 +89,11 @@ func checkProgram(p *plan.Plan, g *plan.Program) error {
 			live[s] = false
 		}
 	}
+	for i := range g.Fused {
+		if err := checkFused(p, g, &g.Fused[i]); err != nil {
+			return err
+		}
+	}
 	for _, out := range g.Results {
 		if err := read(out.Slot); err != nil {
 			return fmt.Errorf("result %s: %w", out.Name, err)
@@ -111,6 +116,24 @@ func checkGroup(g *plan.Program, i int, done map[int]bool) error {
 		return fmt.Errorf("the calls of the compiled block %s do not follow on one another", g.Groups[c.Group-1].Block)
 	}
 	done[c.Group] = true
+	return nil
+}
+
+// checkFused holds what runs as one to be an operator, ports on one value and an operator.
+func checkFused(p *plan.Plan, g *plan.Program, u *plan.Fused) error {
+	if len(u.Members) == 0 || len(u.Members) > 1 && u.After >= 0 || u.Instance < 0 || u.Instance >= len(p.Instances) || !slices.Contains(u.Calls(), u.Place) {
+		return fmt.Errorf("what runs as one in the place of call %d is not whole", u.Place)
+	}
+	for _, i := range u.Calls() {
+		switch {
+		case i < 0 || i >= len(g.Calls):
+			return fmt.Errorf("call %d among %d runs as one with others", i, len(g.Calls))
+		case slices.Contains(u.Members, i) != (g.Calls[i].Operator == ""):
+			return at(g.Calls[i].Path, g.Calls[i].At, fmt.Errorf("a port stands where an operator runs as one with others, or the other way round"))
+		case slices.Contains(u.Members, i) && (len(g.Calls[i].In) == 0 || len(g.Calls[i].Out) != 1), u.Before == i && len(g.Calls[i].Types) != 1:
+			return at(g.Calls[i].Path, g.Calls[i].At, fmt.Errorf("what runs as one with others takes a value and gives one"))
+		}
+	}
 	return nil
 }
 

@@ -74,9 +74,22 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 			slots[slot] = out[j]
 		}
 		if s.tap != nil {
-			if err := s.tap(c.at, out[:len(c.out)]); err != nil {
+			if err := s.tell(p, c, out[:len(c.out)]); err != nil {
 				return at(c.at.Path, c.at.At, err)
 			}
+		}
+	}
+	return nil
+}
+
+// tell gives the tap what a call results in; of calls that run as one, what they leave.
+func (s *Session) tell(p *program, c *call, out []mlx.Array) error {
+	if c.unit == nil {
+		return s.tap(c.at, out)
+	}
+	for i, src := range c.results(p.source) {
+		if err := s.tap(src, out[i:i+1]); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -86,6 +99,9 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 func (e *Engine) calls(c *call) string {
 	if c.at.Operator != "" {
 		return c.at.Operator
+	}
+	if c.unit != nil {
+		return e.plan.Instances[c.unit.Instance].Class
 	}
 	return e.plan.Instances[c.at.Instance].Class
 }

@@ -14,12 +14,15 @@ import (
 type bound struct {
 	instance   int
 	transposed bool
+	with       string // what it computes before and after
 }
 
 // use is what a call tells of the port that it runs: an activation is built for arrays of this kind.
 type use struct {
 	x     plan.Type
 	width int // of an mlp
+
+	before, after *plan.Call // that the class computes too; nil: none
 }
 
 func transposed(c *plan.Call) bool {
@@ -48,7 +51,7 @@ func (e *Engine) instance(b bound, u use, depth int) (registry.Run, error) {
 		return nil, at(inst.Path, inst.At, fmt.Errorf("class %s is a part of itself", inst.Class))
 	}
 	run, err := e.newInstance(inst, b.transposed, u, nil, func(part plan.RolePart) (registry.Run, error) {
-		return e.instance(bound{part.Instance, true}, u, depth+1)
+		return e.instance(bound{instance: part.Instance, transposed: true}, use{x: u.x, width: u.width}, depth+1)
 	})
 	if err != nil {
 		var placed *OpError
@@ -69,12 +72,14 @@ func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, factor
 	if class.Build == nil {
 		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
 	}
-	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: transposed, Device: e.device, Workers: e.workers, Scope: e.scope,
+	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: transposed, Before: u.before, After: u.after, Device: e.device, Workers: e.workers, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}, Factors: factors}
 	for _, w := range inst.Weights {
 		c.Weights[w.Role] = e.opened(w.Weight)
+		c.Roles = append(c.Roles, w.Role)
 	}
 	for _, p := range inst.Parts {
+		c.Roles = append(c.Roles, p.Role)
 		run, err := part(p)
 		if err != nil {
 			return nil, err

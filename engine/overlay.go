@@ -21,7 +21,6 @@ type adaptedPort struct{ port, row int }
 // adaptedProgram is a program with the functions of its touched ports exchanged.
 func (e *Engine) adaptedProgram(set *active, p *program) (*program, error) {
 	q := *p
-	q.calls = slices.Clone(p.calls)
 	touched := func(c *plan.Call) bool {
 		return c.Operator == "" && c.Port >= 0 && set.touches(e.plan.Ports[c.Port].Weights)
 	}
@@ -30,18 +29,49 @@ func (e *Engine) adaptedProgram(set *active, p *program) (*program, error) {
 			return nil, at(k.call.Path, k.call.At, fmt.Errorf("an adapter touches this port, whose input hangs on nothing and which ran when the engine opened"))
 		}
 	}
-	for i := range q.calls {
-		src := q.calls[i].at
-		if !touched(src) {
-			continue
+	q.calls = nil
+	for i := range p.calls {
+		single := []call{p.calls[i]}
+		if p.calls[i].unit != nil {
+			var err error
+			if single, err = e.apart(p.source, &p.calls[i], touched); err != nil {
+				return nil, err
+			}
 		}
-		run, err := e.adaptedRun(set, src.Port, max(p.source.First, 1), useOf(e.plan, src))
-		if err != nil {
-			return nil, err
+		for _, c := range single {
+			if c.unit == nil && touched(c.at) {
+				run, err := e.adaptedRun(set, c.at.Port, max(p.source.First, 1), useOf(e.plan, c.at))
+				if err != nil {
+					return nil, err
+				}
+				c.run = run
+			}
+			q.calls = append(q.calls, c)
 		}
-		q.calls[i].run = run
 	}
 	return &q, nil
+}
+
+// apart are the calls that run as one where one of them is touched; else the one.
+func (e *Engine) apart(g *plan.Program, joined *call, touched func(*plan.Call) bool) ([]call, error) {
+	calls := joined.unit.Calls()
+	if !slices.ContainsFunc(calls, func(i int) bool { return touched(&g.Calls[i]) }) {
+		return []call{*joined}, nil
+	}
+	var out []call
+	for _, i := range calls {
+		src := &g.Calls[i]
+		if touched(src) { // its function is another
+			out = append(out, e.operands(src, src.In, src.Out))
+			continue
+		}
+		c, err := e.call(src)
+		if err != nil {
+			return nil, at(src.Path, src.At, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
 }
 
 // adaptedRun makes what a port runs at a row count while the adapters of a list are active.
@@ -52,7 +82,7 @@ func (e *Engine) adaptedRun(set *active, index, rows int, u use) (registry.Run, 
 		return nil, at(p.Path, p.Place, fmt.Errorf("the plan binds no class to %d rows", rows))
 	}
 	if !set.touches(p.Weights) {
-		return e.instance(bound{row.Instance, true}, u, 0)
+		return e.instance(bound{instance: row.Instance, transposed: true}, u, 0)
 	}
 	key := adaptedPort{index, slices.IndexFunc(p.Rows, func(r plan.RowClass) bool { return r.First == row.First })}
 	if run := set.runs[key]; run != nil {

@@ -18,6 +18,7 @@ type Call struct {
 	Inputs  []string `json:"inputs"`
 	Args    string   `json:"args,omitempty"`
 	State   string   `json:"state,omitempty"`
+	With    string   `json:"with,omitempty"` // what it runs in one with: the class of it all, told once
 	Path    string   `json:"path,omitempty"`
 	Line    string   `json:"line,omitempty"`
 }
@@ -37,7 +38,7 @@ func Calls(p *plan.Plan, number int) (*Listing, error) {
 	}
 	g := &p.Programs[number-1]
 	out := &Listing{Program: Program{
-		Number: number, Entry: g.Entry, Guards: Conditions(p, g), Rows: Rows{g.First, g.Last}, Results: names(g.Results), Calls: len(g.Calls), Slots: g.Slots,
+		Number: number, Entry: g.Entry, Guards: Conditions(p, g), Rows: Rows{g.First, g.Last}, Results: names(g.Results), Calls: len(g.Calls), Run: run(g), Slots: g.Slots,
 	}}
 	for _, in := range g.Inputs {
 		out.Inputs = append(out.Inputs, fmt.Sprintf("%%%d %s: %s %s", in.Slot, in.Name, in.Dtype, in.Shape))
@@ -48,7 +49,25 @@ func Calls(p *plan.Plan, number int) (*Listing, error) {
 	for i := range g.Calls {
 		out.List = append(out.List, DescribeCall(p, &g.Calls[i]))
 	}
+	for i := range g.Fused {
+		u := &g.Fused[i]
+		for _, k := range u.Calls() {
+			out.List[k].With = fmt.Sprintf("%%%d", g.Calls[u.Place].Out[0])
+		}
+		out.List[u.Place].With = fusedText(p, g, u)
+	}
 	return out, nil
+}
+
+// note says in one with what the call runs.
+func (c *Call) note() string {
+	switch {
+	case strings.HasPrefix(c.With, "%"):
+		return "run with " + c.With
+	case c.With != "":
+		return "runs " + c.With
+	}
+	return ""
 }
 
 // DescribeCall writes a call in words.
@@ -97,7 +116,11 @@ func (l *Listing) WriteText(w io.Writer) error {
 	if len(l.Guards) > 0 {
 		fmt.Fprintf(&b, "  guards %s", strings.Join(l.Guards, ", "))
 	}
-	fmt.Fprintf(&b, "  outputs %s  %d calls, %d slots\n", outputs, l.Calls, l.Slots)
+	fmt.Fprintf(&b, "  outputs %s  %d calls", outputs, l.Calls)
+	if l.Run < l.Calls {
+		fmt.Fprintf(&b, ", run as %d", l.Run)
+	}
+	fmt.Fprintf(&b, ", %d slots\n", l.Slots)
 	for _, in := range l.Inputs {
 		fmt.Fprintf(&b, "  %s\n", in)
 	}
@@ -108,7 +131,7 @@ func (l *Listing) WriteText(w io.Writer) error {
 		if c.State != "" {
 			does += " state " + c.State
 		}
-		t.add("  "+strings.Join(c.Results, ", ")+" =", does, c.Class, strings.Join(c.Types, "; "), c.Line)
+		t.add("  "+strings.Join(c.Results, ", ")+" =", does, c.Class, strings.Join(c.Types, "; "), c.Line, c.note())
 	}
 	t.write(&b)
 	for _, g := range l.Gives {

@@ -100,6 +100,10 @@ func portsOf(p *plan.Plan, entry string) []int {
 			}
 		}
 	}
+	for i := range p.Ports { // a group whose members are there, where some class fills it
+		g := &p.Ports[i]
+		called[i] = called[i] || len(g.Members) > 0 && called[g.Members[0]] && slices.ContainsFunc(g.Rows, func(r plan.RowClass) bool { return !r.Exact })
+	}
 	var out []int
 	for i := range p.Ports {
 		parent := p.Ports[i].Path
@@ -120,8 +124,17 @@ func runs(p *plan.Plan, entry string, ranges []Rows) []map[int]bool {
 		out[i] = map[int]bool{}
 		for g := range p.Programs {
 			if q := &p.Programs[g]; q.Entry == entry && q.First <= r.First && (q.Last == 0 || r.First <= q.Last) {
+				in := map[int]bool{}
+				for _, u := range q.Fused {
+					reach(p, u.Instance, out[i])
+					for _, m := range u.Members {
+						in[m] = true
+					}
+				}
 				for k := range q.Calls {
-					reach(p, q.Calls[k].Instance, out[i])
+					if !in[k] {
+						reach(p, q.Calls[k].Instance, out[i])
+					}
 				}
 			}
 		}

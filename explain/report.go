@@ -52,6 +52,7 @@ type Report struct {
 	NoKernel   []string     `json:"no_kernel,omitempty"` // classes that run, but for which this build has no kernel on the device
 	States     []State      `json:"states"`
 	Programs   []Program    `json:"programs"`
+	Fused      []Fused      `json:"fused,omitempty"`
 	Adapters   []Target     `json:"adapters"`
 	Submit     []RowSetting `json:"submit,omitempty"`
 	Verify     []plan.Cost  `json:"verify_cost,omitempty"`
@@ -115,6 +116,7 @@ type Program struct {
 	Rows    Rows     `json:"rows"`
 	Results []string `json:"results"` // none: the forward is for its states
 	Calls   int      `json:"calls"`
+	Run     int      `json:"run"` // calls after fusing: what a forward runs
 	Slots   int      `json:"slots"`
 }
 
@@ -151,9 +153,10 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 		g := &p.Programs[i]
 		r.Programs = append(r.Programs, Program{
 			Number: i + 1, Entry: g.Entry, Guards: Conditions(p, g), Rows: Rows{g.First, g.Last}, Results: names(g.Results),
-			Calls: len(g.Calls), Slots: g.Slots,
+			Calls: len(g.Calls), Run: run(g), Slots: g.Slots,
 		})
 	}
+	r.Fused = fused(p)
 	for _, s := range p.Submit {
 		r.Submit = append(r.Submit, RowSetting{Rows{s.First, s.Last}, s.Args})
 	}
@@ -175,6 +178,9 @@ func noKernel(p *plan.Plan, reg *registry.Registry, device string) []string {
 	run := map[int]bool{}
 	var names []string
 	for g := range p.Programs {
+		for _, u := range p.Programs[g].Fused {
+			reach(p, u.Instance, run)
+		}
 		for k := range p.Programs[g].Calls {
 			call := &p.Programs[g].Calls[k]
 			reach(p, call.Instance, run)

@@ -47,7 +47,23 @@ func (r *Report) programsText(b *strings.Builder) {
 		if len(g.Results) == 0 {
 			outputs = "states only"
 		}
-		t.add(fmt.Sprintf("  %d", g.Number), g.Entry, strings.Join(g.Guards, ", "), "rows "+g.Rows.String(), outputs, fmt.Sprintf("%d calls", g.Calls))
+		calls := fmt.Sprintf("%d calls", g.Calls)
+		if g.Run < g.Calls {
+			calls += fmt.Sprintf(", run as %d", g.Run)
+		}
+		t.add(fmt.Sprintf("  %d", g.Number), g.Entry, strings.Join(g.Guards, ", "), "rows "+g.Rows.String(), outputs, calls)
+	}
+	t.write(b)
+}
+
+func (r *Report) fusedText(b *strings.Builder) {
+	if len(r.Fused) == 0 {
+		return
+	}
+	b.WriteString("\nfused: calls that run as one, without changing a bit\n")
+	t := &table{before: []string{"", "  "}}
+	for _, f := range r.Fused {
+		t.add("  "+f.Path, times(f.Times), f.Text, "rows "+f.Rows.String())
 	}
 	t.write(b)
 }

@@ -20,6 +20,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	r.statesText(&b)
 	r.programsText(&b)
+	r.fusedText(&b)
 	r.adaptersText(&b)
 	r.policyText(&b)
 	r.droppedText(&b)

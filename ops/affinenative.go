@@ -19,7 +19,10 @@ func buildProduct(form native.Form) func(b *registry.ClassBuild) (registry.Run, 
 		if err != nil {
 			return nil, err
 		}
-		return func(c *registry.Call, in []mlx.Array) []mlx.Array { return []mlx.Array{p.Apply(c.Scope, in[0])} }, nil
+		members, around := []*native.Product{p}, aroundOf(b)
+		return func(c *registry.Call, in []mlx.Array) []mlx.Array {
+			return native.Products(c.Scope, members, in, around)
+		}, nil
 	}
 }
 
@@ -77,6 +80,7 @@ func affineRowsQ16() *registry.Class {
 	c.Doc = "As affine.rows_q8, with activations in int16."
 	c.Numerics = "each activation is off by at most 1/65534 of the largest of its 32: max |Δ| / max |ref| below 1e-4 in float32, 2^-7 in bfloat16 and 2^-10 in float16 by its test"
 	c.Build = buildProduct(native.RowsQ16)
+	c.Before, c.After = []string{"rms_norm"}, []string{"add"}
 	return c
 }
 
@@ -112,5 +116,6 @@ func affinePanelsQ16() *registry.Class {
 	c.Doc = "As affine.panels_q8, with activations in int16."
 	c.Numerics = affineRowsQ16().Numerics
 	c.Build = buildProduct(native.PanelQ16)
+	c.Before, c.After = []string{"rms_norm"}, []string{"add"}
 	return c
 }

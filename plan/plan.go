@@ -4,6 +4,8 @@
 package plan
 
 import (
+	"slices"
+
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/shape"
@@ -108,8 +110,9 @@ type Port struct {
 	Path    string     `json:"path"`
 	Kind    string     `json:"kind"`
 	Dims    []int      `json:"dims"`
-	Weights []int      `json:"weights"` // indices into Plan.Weights
-	Roles   []string   `json:"roles"`   // of the weights: "weight" where there is one
+	Weights []int      `json:"weights"`           // indices into Plan.Weights
+	Roles   []string   `json:"roles"`             // of the weights: "weight" where there is one
+	Members []int      `json:"members,omitempty"` // of a group: indices into Plan.Ports, in the order of Roles
 	Place   diag.Range `json:"-"`
 	Rows    []RowClass `json:"rows"` // ranges in order, without gaps, from 1
 }
@@ -195,6 +198,18 @@ type Program struct {
 	Calls   []Call  `json:"calls"`
 	Slots   int     `json:"slots"`
 	Groups  []Group `json:"groups,omitempty"`
+	Fused   []Fused `json:"fused,omitempty"`
+}
+
+// Fused is what runs as one call: a port's, or those of the members of a group, with a norm before and a sum after where the
+// class computes these too. All are indices into Program.Calls, in whose results nothing changes by it; what lies between
+// the calls is never made.
+type Fused struct {
+	Place    int   `json:"place"`    // the call in whose place it runs
+	Before   int   `json:"before"`   // the operator whose result the members alone read, -1: none
+	Members  []int `json:"members"`  // calls of ports, all of one value
+	After    int   `json:"after"`    // the operator that alone reads the one member's result, -1: none
+	Instance int   `json:"instance"` // of the port, or of the group
 }
 
 // Group is a run of calls, one after another, that make one function for MLX's compile: a block that is marked so. It holds
@@ -204,6 +219,18 @@ type Group struct {
 	Shapeless bool       `json:"shapeless,omitempty"` // traced once for all shapes
 	Path      string     `json:"path"`
 	At        diag.Range `json:"-"`
+}
+
+// Calls are those that run as one, in the order of the program.
+func (f *Fused) Calls() []int {
+	out := slices.Clone(f.Members)
+	for _, i := range []int{f.Before, f.After} {
+		if i >= 0 {
+			out = append(out, i)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Guard is a comparison of B, T or S with an integer.

@@ -34,6 +34,10 @@ type Class struct {
 	Parts []string
 	// Adapters: the class adds the sums of adapters that touch its weights itself (ClassBuild.Factors).
 	Adapters bool
+	// Before and After are operators that the class can compute in its own call, where a variant's `fuse` names them: of its
+	// port's input, and of its result, where nothing else reads the value between. Build then finds their calls, and Run has
+	// their other inputs behind the port's, those of Before first. The numbers are those of the calls one by one.
+	Before, After []string
 	// Activations are the operators between gate and up that the class computes itself; nil: any.
 	Activations []string
 	// ExactFor lists the storages of which this is the exact class.
@@ -81,12 +85,15 @@ func (c *Class) Suits(device string, ane bool) error {
 type ClassBuild struct {
 	Args       plan.Args
 	Kind       string
+	Roles      []string          // of the weights and parts, in the port's order: a group has its results so
 	Weights    map[string]Opened // by role; "weight" where the port has one
 	Parts      map[string]Run    // of a form
 	Activation Run               // (gate, up) -> [.., width]; nil where the port has none
 	// Factors are the active adapters' of each role's weight, of a class that adds their sums itself.
 	Factors    map[string][]Factor
-	Transposed bool // multi_linear
+	Transposed bool       // multi_linear
+	Before     *plan.Call // of Class.Before, that this one takes in; nil: none
+	After      *plan.Call // of Class.After
 	Device     Device
 	Workers    *native.Workers // threads and kernels of the CPU; nil on other devices
 	Scope      *mlx.Scope

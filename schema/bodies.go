@@ -13,6 +13,9 @@ func (b *builder) bodies() {
 	b.define("dtype", oneOf("An element type.", dtype.Names()...))
 	b.define("ports", named("`name: {kind: [dims], …}`. The weight's path is the name, below the caller's prefix.", pathName, ref("port")))
 	b.define("port", b.port())
+	members := list("Names of linear ports of the same body, each in one group alone.", &Schema{Type: Types{"string"}, Pattern: pathName})
+	members.MinItems = 2
+	b.define("groups", named("`name: [port, port, …]`: they are called on one value. Its path is the name, below the caller's prefix.", pathName, members))
 	one, all := b.activation()
 	b.define("activation.one", one)
 	b.define("activation", all)

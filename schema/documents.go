@@ -46,6 +46,7 @@ func letKey() Property {
 func bodyKeys() Properties {
 	return Properties{
 		key("ports", described("ports", "Places where weights meet a class, called by their names.")),
+		key("groups", described("groups", "Ports that read one value, so that a variant may bind one class to all of them.")),
 		key("weights", described("weights", "Weights that are used as plain operands.")),
 		key("state", described("states", "What a forward leaves for the next: caches and arrays.")),
 		key("nodes", ref("nodes")),

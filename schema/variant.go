@@ -18,6 +18,7 @@ func (b *builder) variant() *Schema {
 		key("bind", list("Which class computes with which port's weights, at which row counts. Later lines win; what no line says is exact.", b.bindLine())),
 		key("states", list("How states are read and rolled back.", b.stateLine())),
 		key("native", textOrList("Operators that the CPU's own kernels compute, where they serve the call: bounded, not exact.")),
+		key("fuse", textOrList("Operators that a class beside them takes into its own call where it can, without changing a bit: rms_norm before a product, add after one.")),
 		key("submit", submit()),
 		key("verify_cost", named("The cost of verifying n tokens, of one step, for choosing the depth of a draft.", `^[0-9]+$`, typed("float"))),
 		key("examples", ref("examples")),
@@ -32,7 +33,7 @@ func (b *builder) setLine() *Schema {
 }
 
 func (b *builder) bindLine() *Schema {
-	kinds := append(port.Declared(), "gate_up")
+	kinds := port.Bound()
 	s := closed("A bind line.",
 		key("ports", described("pattern", "The ports, by path.")),
 		key("kind", list("Only ports of this kind, or these.", words(kinds)).orWord(kinds)),

@@ -14,15 +14,15 @@ func Keys(kind string) []string { return fileKeys[kind] }
 
 var fileKeys = map[string][]string{
 	"model": {"graphrun", "kind", "name", "doc", "imports", "extends", "recognises", "params", "let", "view", "in",
-		"ports", "weights", "state", "nodes", "out", "entries", "examples"},
-	"block": {"graphrun", "kind", "name", "doc", "imports", "compiled", "params", "let", "in", "ports", "weights", "state", "nodes", "out"},
+		"ports", "groups", "weights", "state", "nodes", "out", "entries", "examples"},
+	"block": {"graphrun", "kind", "name", "doc", "imports", "compiled", "params", "let", "in", "ports", "groups", "weights", "state", "nodes", "out"},
 	"variant": {"graphrun", "kind", "name", "doc", "imports", "of", "default", "requires", "entries", "let", "classes", "set", "bind", "states",
-		"native", "submit", "verify_cost", "examples"},
+		"native", "fuse", "submit", "verify_cost", "examples"},
 	"rules": {"graphrun", "kind", "name", "doc", "imports", "let", "rules", "examples"},
 }
 
 var (
-	entryKeys = []string{"of", "requires", "let", "in", "ports", "weights", "state", "nodes", "out"}
+	entryKeys = []string{"of", "requires", "let", "in", "ports", "groups", "weights", "state", "nodes", "out"}
 	ruleKeys  = []string{"name", "doc", "severity", "let", "when", "each", "as", "assert", "message"}
 )
 

@@ -12,13 +12,13 @@ import (
 
 var (
 	headerKeys = []string{"graphrun", "kind", "name", "doc", "imports"}
-	bodyKeys   = []string{"let", "ports", "weights", "state", "nodes"}
+	bodyKeys   = []string{"let", "ports", "groups", "weights", "state", "nodes"}
 
 	documentKeys = map[string][]string{
 		"model": join(headerKeys, bodyKeys, []string{"params", "recognises", "extends", "view", "in", "out", "entries", "examples"}),
 		"block": join(headerKeys, bodyKeys, []string{"params", "in", "out", "compiled"}),
 		"variant": join(headerKeys, []string{"of", "requires", "default", "entries", "let", "classes", "set", "bind", "states", "submit",
-			"native", "verify_cost", "examples"}),
+			"native", "fuse", "verify_cost", "examples"}),
 		"rules": join(headerKeys, []string{"let", "rules", "examples"}),
 	}
 	entryKeys = join(bodyKeys, []string{"of", "requires", "in", "out"})
@@ -127,6 +127,11 @@ func (p *parser) bodyKey(b *Body, kv pair) {
 			if decl, ok := p.port(x); ok {
 				b.Ports = append(b.Ports, decl)
 			}
+		}
+	case "groups":
+		for _, x := range p.pairs(kv.value, "groups") {
+			p.declaredPath(x.key, "a group")
+			b.Groups = append(b.Groups, Group{x.key, p.words(x.key, x.value)})
 		}
 	case "weights":
 		for _, x := range p.pairs(kv.value, "weights") {

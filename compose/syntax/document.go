@@ -67,6 +67,7 @@ func (d *Document) Has(key string) bool { return d.keys[key] }
 type Body struct {
 	Let     []Let
 	Ports   []Port
+	Groups  []Group
 	Weights []Weight
 	States  []State
 	Nodes   []Node
@@ -124,6 +125,12 @@ type Port struct {
 	WhenTied   *Expr
 	Activation []Activation
 	Parts      []Part
+}
+
+// Group names ports that are called on one value.
+type Group struct {
+	Name    Word
+	Members []Word
 }
 
 // Activation is one choice of an activation.

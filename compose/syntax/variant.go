@@ -23,6 +23,7 @@ type Variant struct {
 	Bind     []BindLine
 	States   []StateLine
 	Native   []Word // operators that the device's own kernels compute
+	Fuse     []Word // operators that classes take into their own calls
 	Submit   []SubmitRow
 	Verify   []VerifyCost
 }
@@ -132,6 +133,8 @@ func (p *parser) variantKey(v *Variant, kv pair) {
 		}
 	case "native":
 		v.Native = p.words(k, n)
+	case "fuse":
+		v.Fuse = p.words(k, n)
 	case "submit":
 		p.submit(v, n)
 	case "verify_cost":

@@ -27,52 +27,101 @@ Affine affine_of(const AffineLayout &l, const array &codes, const array &scales,
 
 namespace {
 
-class AffineProduct : public Native {
+// What stands around products: a norm of x before, with a gain or without; a residual after, of one product.
+struct Around {
+  bool norm, gain, sum;
+  float eps;
+};
+
+// Products of one value with weights. in: x, the gain, the residual, and of each weight codes, scales, biases and its bias.
+class AffineProducts : public Native {
  public:
-  AffineProduct(mlx::core::Stream s, std::shared_ptr<Workers> on, AffineLayout l, Form form, int tile)
-      : Native(s, std::move(on)), layout_(l), form_(form), tile_(tile) {}
-  const char *name() const override { return "AffineProduct"; }
+  AffineProducts(mlx::core::Stream s, std::shared_ptr<Workers> on, std::vector<AffineLayout> l, std::vector<bool> bias, Form form, int tile, Around around, Type normed)
+      : Native(s, std::move(on)), layouts_(std::move(l)), bias_(std::move(bias)), form_(form), tile_(tile), around_(around), normed_(normed) {}
+  const char *name() const override { return "AffineProducts"; }
 
   void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
-    array &y = out[0];
-    allocate(y);
-    const Affine w = affine_of(layout_, in[1], in[2], in[3]);
-    const Span x = rows_of(in[0], "x"), to = span_of(y, "y");
-    Span bias;
-    if (in.size() > 4) need_rows(in[4], "bias"), bias = span_of(in[4], "bias");
-    const int64_t rows = (int64_t)(in[0].size() / layout_.inputs);
-    dispatch([w, x, rows, to, bias, form = form_, tile = tile_](Workers &on) { product(on, w, form, tile, x, rows, to, bias); });
+    const Span x = rows_of(in[0], "x");
+    size_t at = 1;
+    Norm norm{around_.norm, {}, around_.eps, normed_};
+    if (around_.gain) norm.gain = rows_of(in[at++], "the gain");
+    Span sum;
+    if (around_.sum) sum = rows_of(in[at++], "the residual");
+    std::vector<Member> members;
+    for (size_t i = 0; i < layouts_.size(); i++) {
+      array &y = out[i];
+      allocate(y);
+      Member m{affine_of(layouts_[i], in[at], in[at + 1], in[at + 2]), span_of(y, "y"), {}, sum};
+      at += 3;
+      if (bias_[i]) need_rows(in[at], "bias"), m.bias = span_of(in[at++], "bias");
+      members.push_back(m);
+    }
+    const int64_t rows = (int64_t)(in[0].size() / layouts_[0].inputs);
+    dispatch([=, members = std::move(members), form = form_, tile = tile_](Workers &on) { products(on, members, form, tile, x, rows, norm); });
   }
 
  private:
-  AffineLayout layout_;
+  std::vector<AffineLayout> layouts_;
+  std::vector<bool> bias_;
   Form form_;
   int tile_;
+  Around around_;
+  Type normed_;
 };
+
+std::vector<array> affine_products(const grn_affine *w, int n, uintptr_t xa, const grn_around &a) {
+  const array &x = array_of(xa, "x");
+  std::vector<array> in{x};
+  auto normed = x.dtype();
+  if (a.gain) {
+    in.push_back(array_of(a.gain, "the gain"));
+    type_of(in[1].dtype(), "the gain");
+    if (x.ndim() < 1 || in[1].size() != (size_t)x.shape(-1)) throw std::invalid_argument("the gain has not the length of x's last axis");
+    normed = mlx::core::promote_types(normed, in[1].dtype());
+  }
+  if (a.residual) in.push_back(array_of(a.residual, "the residual"));
+  std::vector<AffineLayout> layouts;
+  std::vector<bool> biases;
+  std::vector<mlx::core::Shape> shapes;
+  std::vector<Dtype> dtypes;
+  for (int i = 0; i < n; i++) {
+    const AffineLayout l = affine_layout(array_of(w[i].weight, "weight"), array_of(w[i].scales, "scales"), array_of(w[i].biases, "biases"), w[i].bits, w[i].group);
+    if (x.ndim() < 1 || x.shape(-1) != l.inputs)
+      throw std::invalid_argument("x has rows of " + std::to_string(x.ndim() < 1 ? 0 : x.shape(-1)) + ", the weight takes " + std::to_string(l.inputs));
+    type_of(x.dtype(), "x");
+    for (const uintptr_t part : {w[i].weight, w[i].scales, w[i].biases}) in.push_back(array_of(part, "weight"));
+    auto dtype = mlx::core::promote_types(normed, in.back().dtype());
+    if (w[i].bias) {
+      in.push_back(array_of(w[i].bias, "bias"));
+      type_of(in.back().dtype(), "bias");
+      if (in.back().size() != (size_t)l.outputs) throw std::invalid_argument("the bias has not as many entries as there are outputs");
+      dtype = mlx::core::promote_types(dtype, in.back().dtype());
+    }
+    auto shape = x.shape();
+    shape[shape.size() - 1] = (int)l.outputs;
+    layouts.push_back(l), biases.push_back(w[i].bias != 0), shapes.push_back(std::move(shape)), dtypes.push_back(dtype);
+  }
+  if (a.residual) {
+    const array &r = array_of(a.residual, "the residual");
+    if (n != 1 || r.dtype() != dtypes[0] || r.shape() != shapes[0]) throw std::invalid_argument("the residual is not of the product's shape and dtype");
+  }
+  auto p = std::make_shared<AffineProducts>(stream_of(w->stream), workers_of(w->workers), std::move(layouts), std::move(biases), (Form)w->form, w->tile,
+                                            Around{a.norm, a.gain != 0, a.residual != 0, a.eps}, type_of(normed, "x"));
+  if (n == 1) return {array(std::move(shapes[0]), dtypes[0], std::move(p), std::move(in))};
+  return array::make_arrays(std::move(shapes), dtypes, std::move(p), in);
+}
 
 }  // namespace
 }  // namespace gr
 
-grn_one grn_affine_product(const grn_affine *w, uintptr_t xa) {
-  return gr::guarded([&] {
-    using namespace gr;
-    const array &codes = array_of(w->weight, "weight"), &scales = array_of(w->scales, "scales"), &biases = array_of(w->biases, "biases");
-    const AffineLayout l = affine_layout(codes, scales, biases, w->bits, w->group);
-    const array &x = array_of(xa, "x");
-    if (x.ndim() < 1 || x.shape(-1) != l.inputs)
-      throw std::invalid_argument("x has rows of " + std::to_string(x.ndim() < 1 ? 0 : x.shape(-1)) + ", the weight takes " + std::to_string(l.inputs));
-    type_of(x.dtype(), "x");
-    const auto stream = stream_of(w->stream);
-    auto shape = x.shape();
-    shape[shape.size() - 1] = (int)l.outputs;
-    std::vector<array> in{x, codes, scales, biases};
-    auto dtype = mlx::core::promote_types(x.dtype(), scales.dtype());
-    if (w->bias) {
-      in.push_back(array_of(w->bias, "bias"));
-      type_of(in[4].dtype(), "bias");
-      if (in[4].size() != (size_t)l.outputs) throw std::invalid_argument("the bias has not as many entries as there are outputs");
-      dtype = mlx::core::promote_types(dtype, in[4].dtype());
-    }
-    return array(std::move(shape), dtype, std::make_shared<AffineProduct>(stream, workers_of(w->workers), l, (Form)w->form, w->tile), std::move(in));
-  });
+char *grn_affine_products(const grn_affine *w, int n, uintptr_t x, grn_around around, uintptr_t *out) {
+  try {
+    auto all = gr::affine_products(w, n, x, around);
+    for (int i = 0; i < n; i++) out[i] = reinterpret_cast<uintptr_t>(new gr::array(std::move(all[i])));
+  } catch (std::exception &e) {
+    return strdup(e.what());
+  } catch (...) {
+    return strdup("unknown error");
+  }
+  return nullptr;
 }

@@ -5,8 +5,8 @@ package native
 /*
 #cgo pkg-config: graphrun-mlx
 #cgo CXXFLAGS: -std=c++20 -O2 -Wall -Wextra
-#cgo noescape grn_affine_product
-#cgo nocallback grn_affine_product
+#cgo noescape grn_affine_products
+#cgo nocallback grn_affine_products
 #include <stdlib.h>
 #include "native.h"
 */
@@ -47,11 +47,28 @@ func one(s *mlx.Scope, r C.grn_one) mlx.Array {
 
 func handle(a mlx.Array) C.uintptr_t { return C.uintptr_t(a.Handle()) }
 
-func (p *Product) call(s *mlx.Scope, x mlx.Array) mlx.Array {
-	w := C.grn_affine{
+func (p *Product) face(s *mlx.Scope) C.grn_affine {
+	return C.grn_affine{
 		workers: C.uintptr_t(p.Workers.handle), stream: C.uintptr_t(s.Stream().Handle()),
 		weight: handle(p.Weight), scales: handle(p.Scales), biases: handle(p.Biases), bias: handle(p.Bias),
 		bits: C.int(p.Bits), group: C.int(p.Group), form: C.int(p.Form), tile: C.int(p.Tile),
 	}
-	return one(s, C.grn_affine_product(&w, handle(x)))
+}
+
+func products(s *mlx.Scope, members []*Product, x, gain, residual mlx.Array, a Around) []mlx.Array {
+	var faces [maxMembers]C.grn_affine
+	var handles [maxMembers]C.uintptr_t
+	for i, p := range members {
+		faces[i] = p.face(s)
+	}
+	around := C.grn_around{norm: C.bool(a.Norm), eps: C.float(a.Eps), gain: handle(gain), residual: handle(residual)}
+	out := make([]mlx.Array, len(members))
+	if err := failure(C.grn_affine_products(&faces[0], C.int(len(members)), handle(x), around, &handles[0])); err != nil {
+		s.Fail(err)
+		return out
+	}
+	for i := range out {
+		out[i] = s.Own(mlx.Adopt(uintptr(handles[i])))
+	}
+	return out
 }

@@ -30,8 +30,14 @@ typedef struct {
   int bits, group, form, tile;
 } grn_affine;
 
-// x [.., inputs] w^T + bias -> [.., outputs].
-grn_one grn_affine_product(const grn_affine *w, uintptr_t x);
+typedef struct {
+  bool norm; // x is normed before, with gain or, where it is 0, without
+  float eps;
+  uintptr_t gain, residual; // residual is added to the one product
+} grn_around;
+
+// x [.., inputs] w^T + bias -> [.., outputs] for each of n weights, into out. The error, or null.
+char *grn_affine_products(const grn_affine *w, int n, uintptr_t x, grn_around around, uintptr_t *out);
 
 // See layer.go. weight may be 0; rates are copied.
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);

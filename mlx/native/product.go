@@ -1,6 +1,10 @@
 package native
 
-import "github.com/graphrun/graphrun/mlx"
+import (
+	"fmt"
+
+	"github.com/graphrun/graphrun/mlx"
+)
 
 // Form is how a product with an affine weight is computed.
 type Form int
@@ -27,8 +31,37 @@ type Product struct {
 // rounded once. A row of activations that is not finite is
 // computed in float32 whatever the form.
 func (p *Product) Apply(s *mlx.Scope, x mlx.Array) mlx.Array {
-	if s.Err() != nil {
-		return mlx.Array{}
+	return Products(s, []*Product{p}, []mlx.Array{x}, Around{})[0]
+}
+
+// Around is what Products computes besides: before them a root-mean-square norm of x, after a single one a sum. Each is
+// rounded as if it stood by itself.
+type Around struct {
+	Norm bool
+	Eps  float32
+	Sum  bool
+}
+
+// maxMembers bounds the products of one value.
+const maxMembers = 16
+
+// Products gives Apply of every member, of one form and tile: x is made whole numbers once, and the rows of all weights are
+// shared out to the threads at once. in is x, the norm's gain where there is a norm (an absent array: 1), and what is added
+// where there is a sum, of the product's shape and dtype.
+func Products(s *mlx.Scope, members []*Product, in []mlx.Array, a Around) []mlx.Array {
+	var gain, residual mlx.Array
+	if a.Norm {
+		gain = in[1]
 	}
-	return p.call(s, x)
+	if a.Sum {
+		residual = in[len(in)-1]
+	}
+	switch {
+	case s.Err() != nil:
+		return make([]mlx.Array, len(members))
+	case len(members) == 0 || len(members) > maxMembers:
+		s.Fail(fmt.Errorf("%d products of one value; 1 to %d are taken", len(members), maxMembers))
+		return make([]mlx.Array, len(members))
+	}
+	return products(s, members, in[0], gain, residual, a)
 }

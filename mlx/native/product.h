@@ -46,8 +46,26 @@ struct Span {
   char *at(int64_t i) const { return (char *)data + i * (int64_t)size_of(type); }
 };
 
-// y [rows, w.outputs] = x [rows, w.inputs] w^T + bias; bias.data may be null. Sums are in float, rounded once to y's
-// type. May throw std::bad_alloc. The lock of the pool is held.
-void product(Workers &on, const Affine &w, Form form, int tile, Span x, int64_t rows, Span y, Span bias);
+// A root-mean-square norm of each row before what computes with it, rounded to a type as if it stood by itself.
+struct Norm {
+  bool on = false;
+  Span gain; // data null: 1
+  float eps = 0;
+  Type type = Type::f32;
+};
+
+// x [rows, width] as floats, normed where asked for; in scratch memory where these are not x itself.
+const float *rows_in(Workers &on, Span x, int64_t rows, int64_t width, const Norm &norm);
+
+// One of the products of a value: y [rows, w.outputs] = x [rows, w.inputs] w^T + bias, and then + sum; the data of bias and
+// sum may be null. Sums are in float, rounded to y's type, and once more after `sum`, which is of that type.
+struct Member {
+  Affine w;
+  Span y, bias, sum;
+};
+
+// All members' products, of one x and with one sharing out of their rows to the threads. May throw std::bad_alloc. The lock
+// of the pool is held.
+void products(Workers &on, const std::vector<Member> &members, Form form, int tile, Span x, int64_t rows, const Norm &norm);
 
 }  // namespace gr

@@ -229,3 +229,105 @@ func TestProductRefuses(t *testing.T) {
 		}
 	})
 }
+
+// TestProducts: several products of one value, with a norm before them or a sum after one, have the bits of the products,
+// norm and sum by themselves: over odd shapes, weights of several widths, a bias, values that are not finite.
+func TestProducts(t *testing.T) {
+	for _, set := range kernels(t) {
+		t.Run(set, func(t *testing.T) {
+			onStream(t, func(s *mlx.Scope) {
+				workers, err := native.NewWorkersOf(2, set)
+				require.NoError(t, err)
+				defer workers.Free()
+				r := rand.New(rand.NewPCG(7, 8))
+				for i, inputs := range []int{64, 192, 576, 1056} {
+					d := []mlx.Dtype{mlx.Float32, mlx.Bfloat16, mlx.Float16, mlx.Float32}[i]
+					gain := normal(t, s, r, []mlx.Dtype{mlx.Float32, mlx.Bfloat16, mlx.Float32, mlx.Bfloat16}[i], inputs)
+					var members []*native.Product
+					for k, bits := range []int{4, 8, 4, 5} {
+						p := quantised(s, normal(t, s, r, d, []int{3, 20, 65, 131}[k], inputs), bits, 32)
+						p.Workers = workers
+						if k == 2 {
+							p.Bias = normal(t, s, r, d, 65)
+						}
+						members = append(members, &p)
+					}
+					kept := s.Mark()
+					for _, rows := range []int{1, 2, 3, 5, 16, 17} {
+						x := normal(t, s, r, d, 1, rows, inputs)
+						if rows == 5 {
+							x = s.Multiply(x, s.Own(floats(t, []float32{1, float32(math.Inf(1)), float32(math.NaN()), 0, 1}, 1, 5, 1)))
+							x = s.Astype(x, d)
+						}
+						normed := workers.RMSNorm(s, x, gain, 1e-5)
+						for _, form := range forms {
+							for _, p := range members {
+								p.Form = form
+							}
+							what := fmt.Sprintf("inputs %d rows %d %s form %d", inputs, rows, d, form)
+							got := native.Products(s, members, []mlx.Array{x}, native.Around{})
+							after := native.Products(s, members, []mlx.Array{x, gain}, native.Around{Norm: true, Eps: 1e-5})
+							for k, p := range members {
+								plain, product := p.Apply(s, x), p.Apply(s, normed)
+								same(t, s, plain, got[k], what)
+								same(t, s, product, after[k], what+" norm")
+								residual := normal(t, s, r, product.Dtype(), 1, rows, product.Dim(2))
+								sum := native.Products(s, members[k:k+1], []mlx.Array{x, gain, residual}, native.Around{Norm: true, Eps: 1e-5, Sum: true})
+								same(t, s, s.Add(residual, product), sum[0], what+" norm and sum")
+								residual = s.Astype(residual, plain.Dtype())
+								sum = native.Products(s, members[k:k+1], []mlx.Array{x, residual}, native.Around{Sum: true})
+								same(t, s, s.Add(plain, residual), sum[0], what+" sum")
+							}
+						}
+						s.ReleaseTo(kept)
+					}
+				}
+			})
+		})
+	}
+}
+
+func floats(t testing.TB, v []float32, shape ...int) mlx.Array {
+	a, err := mlx.FromFloat32s(v, shape...)
+	require.NoError(t, err)
+	return a
+}
+
+// same holds two arrays to equal bits; NaN is any.
+func same(t *testing.T, s *mlx.Scope, want, got mlx.Array, what string) {
+	t.Helper()
+	near(t, s, want, got, 0, what)
+}
+
+// TestProductsRefuse: what does not go together is an error.
+func TestProductsRefuse(t *testing.T) {
+	workers, err := native.NewWorkers(1)
+	require.NoError(t, err)
+	defer workers.Free()
+	onStream(t, func(s *mlx.Scope) {
+		r := rand.New(rand.NewPCG(9, 10))
+		p := quantised(s, normal(t, s, r, mlx.Float32, 8, 64), 4, 32)
+		p.Workers = workers
+		x := normal(t, s, r, mlx.Float32, 1, 64)
+		for _, c := range []struct {
+			n   int
+			in  []mlx.Array
+			a   native.Around
+			err string
+		}{
+			{0, []mlx.Array{x}, native.Around{}, "0 products of one value; 1 to 16 are taken"},
+			{17, []mlx.Array{x}, native.Around{}, "17 products of one value; 1 to 16 are taken"},
+			{1, []mlx.Array{x, normal(t, s, r, mlx.Float32, 63)}, native.Around{Norm: true}, "the gain has not the length of x's last axis"},
+			{1, []mlx.Array{x, normal(t, s, r, mlx.Float32, 2, 8)}, native.Around{Sum: true}, "the residual is not of the product's shape and dtype"},
+			{1, []mlx.Array{x, normal(t, s, r, mlx.Float16, 1, 8)}, native.Around{Sum: true}, "the residual is not of the product's shape and dtype"},
+			{2, []mlx.Array{x, normal(t, s, r, mlx.Float32, 1, 8)}, native.Around{Sum: true}, "the residual is not of the product's shape and dtype"},
+		} {
+			members := make([]*native.Product, c.n)
+			for i := range members {
+				members[i] = &p
+			}
+			native.Products(s, members, c.in, c.a)
+			require.EqualError(t, s.ResetErr(), c.err)
+		}
+	})
+}

@@ -31,7 +31,7 @@ func New(r *registry.Registry, shipped fs.FS) (*Library, error) {
 	for _, s := range r.States() {
 		l.entries = append(l.entries, OfState(s))
 	}
-	for _, name := range append(port.Declared(), "gate_up") {
+	for _, name := range port.Bound() {
 		l.entries = append(l.entries, OfPort(port.Kinds[name]))
 	}
 	if shipped == nil {

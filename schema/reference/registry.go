@@ -251,8 +251,8 @@ func OfPort(k *port.Kind) Entry {
 	if len(k.Keys) > 0 {
 		e.Facts = append(e.Facts, Fact{"keys", strings.Join(k.Keys, " ")})
 	}
-	if k.Name == "gate_up" {
-		e.Facts = append(e.Facts, Fact{"declared", "never: it is PORT.gate_up of an mlp, and a variant binds it"})
+	if k.Derived != "" {
+		e.Facts = append(e.Facts, Fact{"declared", "never: it is " + k.Derived + ", and a variant binds it"})
 		return e
 	}
 	more := ""

@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"encoding/json"
+	"slices"
+
+	"github.com/graphrun/graphrun/plan"
+)
+
+// unitsOf are what runs as one in a program, by each of the calls in it.
+func unitsOf(g *plan.Program) map[int]*plan.Fused {
+	out := map[int]*plan.Fused{}
+	for i := range g.Fused {
+		for _, k := range g.Fused[i].Calls() {
+			out[k] = &g.Fused[i]
+		}
+	}
+	return out
+}
+
+// joined makes one call of what runs as one: its operands are the value that it begins with, the norm's others, and what is
+// added.
+func (e *Engine) joined(g *plan.Program, u *plan.Fused) (call, error) {
+	first := &g.Calls[u.Members[0]]
+	use, key := useOf(e.plan, first), bound{instance: u.Instance, transposed: transposed(first)}
+	in := first.In
+	var out []int
+	for _, m := range u.Members {
+		out = append(out, g.Calls[m].Out...)
+	}
+	if u.Before >= 0 {
+		use.before = &g.Calls[u.Before]
+		use.x = use.before.Types[0]
+		in = use.before.In
+		key.with = textOf(use.before)
+	}
+	if u.After >= 0 {
+		use.after = &g.Calls[u.After]
+		for _, o := range use.after.In {
+			if o.Kind != plan.FromSlot || o.Index != out[0] {
+				in = append(slices.Clip(in), o)
+			}
+		}
+		out = use.after.Out
+		key.with += " " + textOf(use.after)
+	}
+	c := e.operands(first, in, out)
+	c.unit = u
+	var err error
+	c.run, err = e.instance(key, use, 0)
+	return c, err
+}
+
+// textOf tells operators with other parameters apart.
+func textOf(c *plan.Call) string {
+	args, err := json.Marshal(c.Args)
+	if err != nil {
+		return c.Operator + err.Error()
+	}
+	return c.Operator + string(args)
+}
+
+// results are the calls whose results a unit leaves, one each.
+func (u *call) results(g *plan.Program) []*plan.Call {
+	if u.unit.After >= 0 {
+		return []*plan.Call{&g.Calls[u.unit.After]}
+	}
+	var out []*plan.Call
+	for _, m := range u.unit.Members {
+		out = append(out, &g.Calls[m])
+	}
+	return out
+}
