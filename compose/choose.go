@@ -47,7 +47,7 @@ func (c *composer) choose() *syntax.Document {
 	case 0:
 		c.noModel(models, at)
 	default:
-		d := c.list.Errorf("several-models", at, "%d shipped models recognise this config", len(found))
+		d := c.list.Errorf("several-models", at, "%d shipped models recognise this config", len(found)).Helped("name one: --graph %s", found[0].Name.Text)
 		for _, m := range found {
 			d.Because(m.Recognises.At(), "%s does", m.Name.Text)
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sort"
@@ -30,6 +31,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	dir := t.TempDir()
 	var config *header.Config
 	var variants, rules []string
+	var shipped fs.FS = graphs.Files
 	var given struct {
 		Device          compose.Device
 		Use             compose.Use
@@ -42,6 +44,9 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 		name := filepath.Join(dir, f.Name)
 		require.NoError(t, os.MkdirAll(filepath.Dir(name), 0o755))
 		require.NoError(t, os.WriteFile(name, f.Data, 0o644))
+		if strings.HasPrefix(f.Name, "shipped/") {
+			shipped = os.DirFS(filepath.Join(dir, "shipped"))
+		}
 		if f.Name == "variant.yaml" {
 			variants = append(variants, name)
 		}
@@ -81,7 +86,7 @@ func run(t *testing.T, files []txtar.File, graph string) string {
 	}
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	request := compose.Request{Graph: graph, Model: given.Model, Example: given.Example, Shipped: graphs.Files, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
+	request := compose.Request{Graph: graph, Model: given.Model, Example: given.Example, Shipped: shipped, Registry: reg, Config: config, Checkpoint: checkpoint, Variants: variants, Exact: true, Rules: rules, Device: given.Device, Use: given.Use,
 		Memory: func(p *plan.Plan, context, batch int) ([]compose.MemoryLine, error) {
 			return []compose.MemoryLine{{Name: "weights", Bytes: 3 << 20}, {Name: "states", Bytes: int64(context*batch) << 10}}, nil
 		}}

@@ -97,7 +97,7 @@ func (l *library) parse(key, name string, data []byte) *syntax.Document {
 	if d != nil && key != name {
 		want := strings.TrimSuffix(path.Base(name), ".yaml")
 		if d.Name.Text != "" && d.Name.Text != want && (d.Kind == "block" || d.Kind == "model") {
-			l.list.Errorf("name-of-file", d.Name.At, "the file %s.yaml holds a %s named %s", want, d.Kind, d.Name.Text)
+			l.list.Errorf("name-of-file", d.Name.At, "the file %s.yaml holds a %s named %s", want, d.Kind, d.Name.Text).Helped("write `name: %s`, or rename the file", want)
 		}
 	}
 	l.docs[key] = d

@@ -3,6 +3,7 @@ package model
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -83,4 +84,21 @@ func TestFindings(t *testing.T) {
 	require.EqualError(t, f, "f:1:2: error[c]: wrong (in all: 1 error, 1 warning)")
 	require.ErrorIs(t, f, cause)
 	require.EqualError(t, &Findings{List: f.List[1:]}, "f:1:2: error[c]: wrong")
+}
+
+// TestPlaced: what the engine says of a line of the graph is a finding there, with its code; other errors stay as they are.
+func TestPlaced(t *testing.T) {
+	m := &Model{found: &Findings{}}
+	cause := errors.New("the weight is cut off")
+	at := diag.Range{File: "tiny.yaml", Line: 3, Col: 7, EndLine: 3, EndCol: 9}
+	for _, code := range []string{"cannot-open", "cannot-run"} {
+		err := m.placed(code, fmt.Errorf("opening: %w", &engine.OpError{Path: "layers.0.mlp", At: at, Err: cause}))
+		var found *Findings
+		require.ErrorAs(t, err, &found)
+		require.Equal(t, []*diag.Diagnostic{{Code: code, Message: cause.Error(), At: at, Path: "layers.0.mlp"}}, found.List)
+		require.ErrorIs(t, err, cause)
+		require.Equal(t, cause, m.placed(code, cause))
+		_, explained := diag.Explain(code)
+		require.True(t, explained)
+	}
 }
