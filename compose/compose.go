@@ -119,12 +119,13 @@ type composer struct {
 	sorted   map[*syntax.Call]*sortedCall
 	apart    map[*syntax.Node][]*syntax.Node
 
-	model      *syntax.Document
-	config     expr.Value
-	asked      map[string]bool
-	quant      header.Quantization
-	activation dtype.Dtype // of the first embedding: what states and imagined weights are
-	index      *pattern.Index
+	model       *syntax.Document
+	config      expr.Value
+	asked       map[string]bool
+	quant       header.Quantization
+	storedQuant header.Quantization // before the view
+	activation  dtype.Dtype         // of the first embedding: what states and imagined weights are
+	index       *pattern.Index
 
 	recipes     map[string]*view.Recipe // nil without a checkpoint
 	viewed      *view.Result            // likewise
@@ -271,6 +272,10 @@ func (c *composer) compose(doc *syntax.Document) {
 	c.model = doc
 	c.plan = &plan.Plan{Model: doc.Name.Text}
 	if !c.applyView(doc) || !c.loadVariants(doc) {
+		return
+	}
+	// A variant may ask what the view made (the fingerprint), and the view may hang on what a variant sets.
+	if c.setsModel() && !c.applyView(doc) {
 		return
 	}
 	if c.recipes == nil {

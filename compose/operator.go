@@ -196,8 +196,15 @@ func count(n int, what string) string {
 }
 
 func (x *expansion) callOperator(p place, call *syntax.Call, op *registry.Operator, results int) []*value {
-	if op.Name == "constant" && call.Input != nil {
-		return x.callOperatorWith(p, call, op, results, &gathered{by: map[string]operand{op.Inputs[0].Name: {expr: call.Input, at: call.Input.At()}}}, call.Args, true)
+	if op.Name == "constant" && call.Input != nil { // of an expression; `like` is an input like others
+		rest := *call
+		rest.Input = nil
+		g, params, ok := x.c.gather(&rest, op.Name, op.Inputs, func(n string) bool { return op.Param(n) != nil }, paramNames(op.Params))
+		if !ok {
+			return nil
+		}
+		g.by[op.Inputs[0].Name] = operand{expr: call.Input, at: call.Input.At()}
+		return x.callOperatorWith(p, call, op, results, g, params, ok)
 	}
 	g, params, ok := x.gather(call, op.Name, func() []registry.Input { return op.Inputs }, func(n string) bool { return op.Param(n) != nil }, func() []string { return paramNames(op.Params) })
 	return x.callOperatorWith(p, call, op, results, g, params, ok)

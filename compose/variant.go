@@ -319,6 +319,18 @@ func matchesAny(patterns []*pattern.Pattern, name string) bool {
 	return false
 }
 
+// setsModel tells whether a variant sets parameters of the model itself.
+func (c *composer) setsModel() bool {
+	for _, v := range c.variants {
+		for _, line := range v.sets {
+			if len(line.patterns) == 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // checkSets reports lines of set that found no such parameter.
 func (c *composer) checkSets() {
 	for _, v := range c.variants {

@@ -50,6 +50,10 @@ func (c *composer) root(x *expansion, doc *syntax.Document) (place, bool) {
 // applyView makes the canonical tensors of the checkpoint's.
 func (c *composer) applyView(doc *syntax.Document) bool {
 	c.reset()
+	if c.viewed == nil {
+		c.storedQuant = c.quant
+	}
+	c.quant, c.viewDropped = c.storedQuant, nil
 	p, ok := c.root(&expansion{c: c}, doc)
 	if !ok {
 		return false
