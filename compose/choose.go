@@ -96,7 +96,8 @@ func (c *composer) recognises(doc *syntax.Document) (is bool, bad *expr.Error) {
 	}
 	is, ok := v.Bool()
 	if !ok {
-		return false, &expr.Error{Code: "parameter-type", Message: fmt.Sprintf("recognises is of type bool; this is of type %s", expr.TypeName(v.Type))}
+		return false, &expr.Error{Code: "parameter-type", Message: fmt.Sprintf("recognises is of type bool; this is of type %s", expr.TypeName(v.Type)),
+			Help: "write a comparison, as in `config.string('model_type') == '" + doc.Name.Text + "'`"}
 	}
 	return is, nil
 }

@@ -1,6 +1,8 @@
 package compose_test
 
 import (
+	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -9,7 +11,11 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 	"github.com/stretchr/testify/require"
 
+	"github.com/graphrun/graphrun/compose"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/graphs"
+	"github.com/graphrun/graphrun/ops"
+	"github.com/graphrun/graphrun/weights/header"
 )
 
 // elsewhere are the codes that no faulty file of testdata gives, with the test that holds them.
@@ -62,5 +68,20 @@ func TestMostFindingsAdvise(t *testing.T) {
 		}
 	}
 	require.Greater(t, all, 250)
-	require.LessOrEqual(t, len(without), 8, "findings without advice: %v", without)
+	require.Less(t, len(without)*20, all, "findings without advice: %v", without)
+}
+
+// TestSourcesAreWhole: of a shipped model that was chosen by its condition the lines of the rest are shown too.
+func TestSourcesAreWhole(t *testing.T) {
+	reg, err := ops.Default()
+	require.NoError(t, err)
+	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Registry: reg,
+		Config: &header.Config{Path: "config.json", Values: map[string]any{"model_type": "llama", "hidden_size": math.Inf(1)}}})
+	require.NoError(t, err)
+	require.NotZero(t, r.Diagnostics.Len())
+	for _, d := range r.Diagnostics.Sorted() {
+		require.NotContains(t, d.Message, "reported elsewhere")
+		require.Equal(t, "graphs/models/llama.yaml", d.At.File)
+		require.NotEmpty(t, r.Sources[d.At.File].Line(d.At.Line), d.Message)
+	}
 }

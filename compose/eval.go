@@ -25,7 +25,7 @@ var errSilent = errors.New("reported elsewhere")
 
 // exprError reports an expression's error at its place in the file; offset is where the expression begins in the node.
 func (c *composer) exprError(file *source.File, node *yaml.Node, offset int, err *expr.Error) {
-	if err.Message == errSilent.Error() {
+	if strings.HasPrefix(err.Message, errSilent.Error()) { // behind it may stand the values of an expression
 		return
 	}
 	at := file.Within(node, offset+err.Offset, max(err.Length, 1))

@@ -25,16 +25,17 @@ func (s *checker) groups(d *syntax.Body) {
 			s.c.list.Errorf("name-clash", g.Name.At, "the group %s has the name of a port", g.Name.Text).Because(p.Name.At, "the port").Helped("give it another name")
 		}
 		if len(g.Members) == 1 {
-			s.c.list.Errorf("bad-group", g.Members[0].At, "the group %s has one member; a group is of two or more", g.Name.Text)
+			s.c.list.Errorf("bad-group", g.Members[0].At, "the group %s has one member; a group is of two or more", g.Name.Text).Helped("add a port that reads the same value, or remove the group")
 		}
 		for _, m := range g.Members {
 			switch p := named[m.Text]; {
 			case p == nil:
 				s.c.list.Errorf("bad-group", m.At, "there is no port %s beside the group %s", m.Text, g.Name.Text).Among(m.Text, names, "linear ports of this body")
 			case p.Kind.Text != "linear":
-				s.c.list.Errorf("bad-group", m.At, "%s is of kind %s; the members of a group are linear ports", m.Text, p.Kind.Text).Because(p.Kind.At, "declared here")
+				s.c.list.Errorf("bad-group", m.At, "%s is of kind %s; the members of a group are linear ports", m.Text, p.Kind.Text).Because(p.Kind.At, "declared here").
+					Helped("%s", diag.Listed(m.Text, names, "linear ports of this body"))
 			case !in[m.Text].IsZero():
-				s.c.list.Errorf("bad-group", m.At, "%s is in a group already", m.Text).Because(in[m.Text], "first here")
+				s.c.list.Errorf("bad-group", m.At, "%s is in a group already", m.Text).Because(in[m.Text], "first here").Helped("a port is in one group: name it in one of the two")
 			default:
 				in[m.Text] = m.At
 			}

@@ -23,6 +23,7 @@ type library struct {
 	overlay map[string][]byte
 	docs    map[string]*syntax.Document
 	sources map[string]*source.File
+	parts   map[string]bool           // sources of which only what chooses a model was read
 	inside  map[*source.File]bool     // files that are inside the program
 	names   map[string][]string       // of blocks, by the document that may call them
 	besides map[*syntax.Document]bool // variants and rules that were checked, and whether they are sound
@@ -30,7 +31,7 @@ type library struct {
 }
 
 func newLibrary(shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
-	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, inside: map[*source.File]bool{}, checked: map[*source.File]bool{}, besides: map[*syntax.Document]bool{}}
+	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, parts: map[string]bool{}, inside: map[*source.File]bool{}, checked: map[*source.File]bool{}, besides: map[*syntax.Document]bool{}}
 }
 
 // shippedPrefix begins the paths by which people know files that are inside the program. A folder of the user's may have the
@@ -89,8 +90,9 @@ func (l *library) parse(key, name string, data []byte) *syntax.Document {
 		return d
 	}
 	file := source.Parse(name, data, l.list)
-	if key == name || l.sources[name] == nil { // of two files that have one path the user's is shown
+	if key == name || l.sources[name] == nil || l.parts[name] { // of two files that have one path the user's is shown
 		l.sources[name] = file
+		delete(l.parts, name)
 	}
 	l.inside[file] = key != name
 	d := syntax.Parse(file, l.list)
@@ -140,7 +142,7 @@ func (l *library) headers() []*syntax.Document {
 		file := source.Parse(name, source.Only(data, "graphrun", "kind", "name", "recognises"), &unread)
 		if d := syntax.Parse(file, &unread); d != nil && d.Kind == "model" {
 			if l.sources[name] == nil {
-				l.sources[name] = file
+				l.sources[name], l.parts[name] = file, true
 			}
 			out = append(out, d)
 		}

@@ -13,7 +13,7 @@ type SourceLine func(file string, line int) (text string, ok bool)
 // Style is how Fprint writes.
 type Style struct {
 	Color bool
-	Width int // columns of a screen, to which source lines are cut around what is wrong; 0: they stay whole
+	Width int // columns of a screen, to which source lines are cut around what is wrong; 0: very long ones only are cut
 }
 
 // Escape sequences of Style.Color.
@@ -123,6 +123,9 @@ func indented(text, by string) string {
 	return strings.Join(lines, "\n"+by)
 }
 
+// longLine is what is shown of a line where no screen's width is known: no graph file has longer ones.
+const longLine = 1000
+
 // excerpt shows the first line of a range, underlined.
 func (p *printer) excerpt(r Range, indent, color string) {
 	if p.source == nil || r.IsZero() || r.Line < 1 {
@@ -136,6 +139,8 @@ func (p *printer) excerpt(r Range, indent, color string) {
 	room := 0
 	if p.style.Width > 0 {
 		room = max(20, p.style.Width-len(indent)-len(number)-3)
+	} else if len(line) > longLine {
+		room = longLine
 	}
 	text, before, length := underline(line, r, room)
 	p.printf("%s%s %s\n", indent, p.paint(blue, number+" |"), text)

@@ -98,13 +98,16 @@ func loadFolder(d folder) (*Loaded, error) {
 	return l, d.stops(l)
 }
 
+// ErrNoTokenizer: a folder has nothing that texts could be turned into tokens by.
+var ErrNoTokenizer = errors.New("there is no tokenizer.json")
+
 func (d folder) noTokenizer() error {
 	for _, other := range []string{"tokenizer.model", "vocab.json", "tiktoken.model", "vocab.txt"} {
 		if _, err := os.Stat(filepath.Join(string(d), other)); err == nil {
 			return fmt.Errorf("there is no tokenizer.json, and %s alone is not supported; transformers writes one: AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)", other)
 		}
 	}
-	return errors.New("there is no tokenizer.json")
+	return ErrNoTokenizer
 }
 
 // configTokens reads the added tokens of tokenizer_config.json in the order of their ids.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/alecthomas/kong"
@@ -84,6 +85,9 @@ func execute(args []string, t terminal) int {
 	}
 	if err != nil {
 		t.say("graphrun: %v", err)
+		if hint := misplaced(err); hint != "" {
+			t.say("%s", hint)
+		}
 		t.say("graphrun --help shows the commands and their flags")
 		return exitFailed
 	}
@@ -92,6 +96,24 @@ func execute(args []string, t terminal) int {
 	defer stop()
 	k.BindTo(ctx, (*context.Context)(nil))
 	return t.fail(k.Run(t, parser))
+}
+
+// misplaced tells a checkpoint that is named without its flag.
+func misplaced(err error) string {
+	var bad *kong.ParseError
+	if !errors.As(err, &bad) || bad.Context.Selected() == nil {
+		return ""
+	}
+	arg, is := strings.CutPrefix(err.Error(), "unexpected argument ")
+	if _, missing := os.Stat(arg); !is || missing != nil {
+		return ""
+	}
+	for _, f := range bad.Context.Selected().Flags {
+		if f.Name == "checkpoint" {
+			return "a checkpoint is named by its flag: graphrun " + bad.Context.Selected().Name + " --checkpoint " + arg
+		}
+	}
+	return ""
 }
 
 // collectRarely lets the memory of a command that ends soon grow before it is collected: to read files and compose takes

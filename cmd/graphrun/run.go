@@ -74,6 +74,9 @@ func (c *runCmd) Run(ctx context.Context, t terminal) error {
 		return err
 	}
 	m, err := c.open(ctx, t, c.Quiet, false)
+	if errors.Is(err, text.ErrNoTokenizer) {
+		return fmt.Errorf("%w; without one, `graphrun bench --checkpoint %s --prompt-ids FILE` runs token ids", err, c.Checkpoint)
+	}
 	if err != nil {
 		return err
 	}

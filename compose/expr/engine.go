@@ -403,6 +403,10 @@ func evalError(p *parsed, err error, vars []ref.Val) *Error {
 	switch {
 	case strings.Contains(out.Message, "is not a whole number"):
 		out.Help = "one of the two numbers is wrong, or the fraction is meant: `1.0 * a / b`, of which `int(floor(x))` is the whole part"
+	case strings.Contains(out.Message, "a row count is 1 or more"):
+		out.Help = "rows are sequences times new tokens: one sequence's next token is at(1)"
+	case strings.HasPrefix(out.Message, "memory("):
+		out.Help = "as it will be used it is `plan.memory(request.context, request.batch)`"
 	case strings.Contains(out.Message, "index out of bounds"):
 		out.Help = "a list of n has the indices 0 to n - 1; `size(list)` is n"
 	case strings.Contains(out.Message, "not known when a file is composed"):

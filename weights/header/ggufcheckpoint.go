@@ -16,10 +16,10 @@ func openGGUF(path string) (*Checkpoint, error) {
 		return nil, err
 	}
 	ck, err := mapGGUF(meta, infos)
-	if err != nil {
+	if err != nil && !strings.HasPrefix(err.Error(), path+": ") { // what is wrong with the metadata names the file
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	return ck, nil
+	return ck, err
 }
 
 // mapGGUF gives settings, names and the quantization table what the architecture's mapping says.

@@ -259,7 +259,7 @@ func inside(folder, name string) (string, error) {
 	path := filepath.Join(folder, filepath.FromSlash(name))
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
-		return "", err
+		return "", linked(path, err)
 	}
 	root, err := filepath.EvalSymlinks(folder)
 	if err != nil {
@@ -272,6 +272,15 @@ func inside(folder, name string) (string, error) {
 		return path, nil
 	}
 	return "", fmt.Errorf("%s is a link that leaves the folder, to %s; put the file itself there", path, real)
+}
+
+// linked names the file whose links cannot be followed; of one that is not there the error says it.
+func linked(path string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		return err
+	}
+	return fmt.Errorf("%s: its links cannot be followed: %w", path, err)
 }
 
 func within(root, path string) bool {
