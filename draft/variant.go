@@ -57,7 +57,11 @@ func Variant(p *plan.Plan, reg *registry.Registry, a About, fingerprint string) 
 			w.comment(fmt.Sprintf("%s runs %s, which a line cannot name for ports of kind %s", glob(g.paths, all[explain.Pattern(g.paths[0])]), g.class, g.kind))
 			continue
 		}
-		w.line("- {ports: %s, class: %s}", glob(g.paths, all[explain.Pattern(g.paths[0])]), g.class)
+		kind := ""
+		if g.kind == "group" { // a line that does not say so speaks of ports alone
+			kind = ", kind: group"
+		}
+		w.line("- {ports: %s%s, class: %s}", glob(g.paths, all[explain.Pattern(g.paths[0])]), kind, g.class)
 	}
 	return w.formatted(a.file())
 }

@@ -111,5 +111,8 @@ func (c *initCmd) write(t terminal, text []byte) error {
 		return err
 	}
 	_, err = f.Write(text)
-	return errors.Join(err, f.Close())
+	if err = errors.Join(err, f.Close()); err != nil {
+		_ = os.Remove(c.Output) // it was not there before
+	}
+	return err
 }
