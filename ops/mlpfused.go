@@ -19,6 +19,8 @@ func mlpFused() *registry.Class {
 		MaxRows:     16,
 		Activations: []string{"swiglu"},
 		Adapters:    true,
+		Before:      []string{"rms_norm"},
+		After:       []string{"add"},
 		Kernels:     []string{"cpu"},
 		Accept:      acceptFused,
 		Build:       buildFused,
@@ -64,7 +66,7 @@ func buildFused(b *registry.ClassBuild) (registry.Run, error) {
 	if b.Workers == nil {
 		return nil, fmt.Errorf("its kernel is for the CPU")
 	}
-	m := &native.MLP{Workers: b.Workers}
+	m := &native.MLP{Workers: b.Workers, Around: aroundOf(b)}
 	var err error
 	part := func(role string, half, halves int) native.Matrix {
 		w, e := fusedPart(b, role, half, halves)
@@ -82,7 +84,7 @@ func buildFused(b *registry.ClassBuild) (registry.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return []mlx.Array{m.Apply(c.Scope, in[0])} }, nil
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return []mlx.Array{m.Apply(c.Scope, in...)} }, nil
 }
 
 // fusedPart is a weight, or one of the runs of outputs that it is cut into, as the kernel takes it: without gaps.

@@ -129,6 +129,13 @@ func TestFusedMLP(t *testing.T) {
 					sums := map[string][]registry.Factor{"gate_proj": {r.factor(1, c.ins, 8, c.width)},
 						"down_proj": {r.factor(2, c.width, 3, c.ins), r.factor(3, c.width, 16, c.ins)}}
 					r.near(r.unfused(c, true, x, sums), fused(sums), bounds[d], text+" with adapters")
+					gain := r.normal(dtype.Float32, 9, c.ins)
+					residual := r.normal(r.workers.RMSNorm(r.scope, x, gain, 1e-5).Dtype(), 10, 1, rows, c.ins)
+					joined := r.bind("mlp.fused", "mlp", c.weights, func(b *registry.ClassBuild) {
+						b.Before, b.After = &plan.Call{Args: plan.Args{{Name: "eps", Value: plan.Value{Kind: plan.Float, Float: 1e-5}}}}, &plan.Call{}
+					})(r.call, []mlx.Array{x, gain, residual})[0]
+					x = r.workers.RMSNorm(r.scope, x, gain, 1e-5)
+					same(t, r.scope.Add(fused(nil), residual), joined, text+" with norm and sum")
 					r.call.Scope.Free()
 				}
 			}

@@ -10,7 +10,7 @@ namespace gr {
 namespace {
 
 // Slots of the pool's scratch memory, beyond those of single products, which run within; those from kThread on are of threads.
-enum Slot { kInput = 1000, kGate, kUp, kHidden, kCodes, kThread = 1020 };
+enum Slot { kGate = 1000, kUp, kHidden, kCodes, kThread = 1020 };
 constexpr int kCodeSlots = 3; // of one kind of codes of one input
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
@@ -34,6 +34,19 @@ void round_to(const Kernels &k, Type t, float *v, int64_t n) {
     k.narrow(t, v + i, half, m);
     k.widen(t, half, v + i, m);
   }
+}
+
+// y = v of y's type, and then + sum, which is of that type.
+void put(const Kernels &k, float *v, int64_t n, Span y, Span sum, int64_t at) {
+  if (!sum.data) return k.narrow(y.type, v, y.at(at), n);
+  round_to(k, y.type, v, n);
+  float more[256];
+  for (int64_t i = 0; i < n; i += 256) {
+    const int64_t m = std::min<int64_t>(256, n - i);
+    k.widen(sum.type, sum.at(at + i), more, m);
+    add_scaled(1, more, v + i, m);
+  }
+  k.narrow(y.type, v, y.at(at), n);
 }
 
 // The rows that a weight is multiplied with, in the forms that weights ask for.
@@ -178,27 +191,20 @@ void gate_and_up(Workers &on, const Product &gate, const Product &up, Type t, in
 
 }  // namespace
 
-void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, Type t, Span x, int64_t rows, Span y) {
+void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, Type t, Span x, int64_t rows, const Norm &norm, Span y, Span sum) {
   if (rows == 0) return;
   auto &pool = on.pool;
   const int64_t inputs = gate.inputs(), width = gate.outputs(), outputs = down.outputs();
-  const float *wide = (const float *)x.data;
-  if (x.type != Type::f32) {
-    float *to = floats(on, kInput, rows * inputs);
-    on.kernels.widen(x.type, x.data, to, rows * inputs);
-    wide = to;
-  }
-  Input in(on, wide, rows, inputs, kCodes);
+  Input in(on, rows_in(on, x, rows, inputs, norm), rows, inputs, kCodes);
   float *hidden = floats(on, kHidden, rows * width);
   gate_and_up(on, Product(on, gate, in), Product(on, up, in), t, inputs, rows, hidden, width);
 
   Input mid(on, hidden, rows, width, kCodes);
   const Product last_product(on, down, mid);
   if (!last_product.by_rows()) {
-    float *sum = floats(on, kGate, rows * outputs);
-    last_product.all(sum);
-    on.kernels.narrow(y.type, sum, y.data, rows * outputs);
-    return;
+    float *all = floats(on, kGate, rows * outputs);
+    last_product.all(all);
+    return put(on.kernels, all, rows * outputs, y, sum, 0);
   }
   const int64_t per = per_piece(on, outputs, width);
   for (int i = 0; i < pool.threads(); i++) floats(on, kThread + i, rows * per);
@@ -206,7 +212,7 @@ void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, 
     const int64_t first = piece * per, last = std::min(outputs, first + per);
     auto *part = (float *)pool.scratch(kThread + thread, 0);
     last_product.rows(first, last, part, per);
-    for (int64_t m = 0; m < rows; m++) on.kernels.narrow(y.type, part + m * per, y.at(m * outputs + first), last - first);
+    for (int64_t m = 0; m < rows; m++) put(on.kernels, part + m * per, last - first, y, sum, m * outputs + first);
   });
 }
 

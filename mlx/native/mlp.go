@@ -23,14 +23,23 @@ type LowRank struct {
 type MLP struct {
 	Workers        *Workers
 	Gate, Up, Down Matrix
+	Around
 }
 
 // Apply gives [.., outputs of down] of x [.., inputs]. Gate, up, the activation and the result are each computed in float32
 // and rounded to the promoted dtype of their operands: the bits of RowsQ16 products, or of packed trellis codes, with SwiGLU
-// between them, where no low-rank sum is added.
-func (m *MLP) Apply(s *mlx.Scope, x mlx.Array) mlx.Array {
+// between them, where no low-rank sum is added. in is x, the norm's gain where there is a norm (an absent array: 1), and
+// what is added to the result, of its shape and dtype, where there is a sum.
+func (m *MLP) Apply(s *mlx.Scope, in ...mlx.Array) mlx.Array {
 	if s.Err() != nil {
 		return mlx.Array{}
 	}
-	return m.apply(s, x)
+	var gain, residual mlx.Array
+	if m.Norm {
+		gain = in[1]
+	}
+	if m.Sum {
+		residual = in[len(in)-1]
+	}
+	return m.apply(s, in[0], gain, residual)
 }

@@ -28,9 +28,10 @@ struct Matrix {
   int64_t outputs() const { return !coded ? affine.outputs : axis == 1 ? codes.rows : codes.columns; }
 };
 
-// y [rows, down.outputs] of x [rows, gate.inputs], in down.type. What gate and up give is rounded to their types and their
+// y [rows, down.outputs] of x [rows, gate.inputs], normed where asked for, in down.type, and then + sum, of that type, where
+// there is one. What gate and up give is rounded to their types and their
 // activation, in float, to `hidden`. Affine weights meet activations in int16, by runs of 32, as Form::rows_q16; trellis codes
 // are used as they are decoded. Sums are in float. May throw std::bad_alloc. The lock of the pool is held.
-void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, Type hidden, Span x, int64_t rows, Span y);
+void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, Type hidden, Span x, int64_t rows, const Norm &norm, Span y, Span sum);
 
 }  // namespace gr

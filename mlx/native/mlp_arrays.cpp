@@ -47,22 +47,27 @@ struct Part {
 
 class MLP : public Native {
  public:
-  MLP(mlx::core::Stream s, std::shared_ptr<Workers> on, std::array<Part, 3> parts, Type hidden)
-      : Native(s, std::move(on)), parts_(std::move(parts)), hidden_(hidden) {}
+  // norm.gain is not there yet; gain and sum are their places among the inputs, 0 for none.
+  MLP(mlx::core::Stream s, std::shared_ptr<Workers> on, std::array<Part, 3> parts, Type hidden, Norm norm, size_t gain, size_t sum)
+      : Native(s, std::move(on)), parts_(std::move(parts)), hidden_(hidden), norm_(norm), gain_(gain), sum_(sum) {}
   const char *name() const override { return "NativeMLP"; }
 
   void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
     allocate(out[0]);
-    const Span x = rows_of(in[0], "x"), y = span_of(out[0], "y");
+    const Span x = rows_of(in[0], "x"), y = span_of(out[0], "y"), sum = sum_ ? rows_of(in[sum_], "the residual") : Span{};
+    Norm norm = norm_;
+    if (gain_) norm.gain = rows_of(in[gain_], "the gain");
     const int64_t rows = (int64_t)in[0].size() / parts_[0].inputs();
-    dispatch([gate = parts_[0].on(in), up = parts_[1].on(in), down = parts_[2].on(in), x, y, rows, hidden = hidden_](Workers &on) {
-      mlp(on, gate, up, down, hidden, x, rows, y);
+    dispatch([gate = parts_[0].on(in), up = parts_[1].on(in), down = parts_[2].on(in), x, y, sum, norm, rows, hidden = hidden_](Workers &on) {
+      mlp(on, gate, up, down, hidden, x, rows, norm, y, sum);
     });
   }
 
  private:
   std::array<Part, 3> parts_;
   Type hidden_;
+  Norm norm_;
+  size_t gain_, sum_;
 };
 
 // A part of x's dtype, its arrays put behind the inputs.
@@ -93,15 +98,24 @@ Part part_of(const grn_matrix &w, Dtype x, std::vector<array> &in) {
 }  // namespace
 }  // namespace gr
 
-grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *w, const grn_low_rank *sums, int n, uintptr_t xa) {
+grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *w, const grn_low_rank *sums, int n, uintptr_t xa, grn_around around) {
   return gr::guarded([&] {
     using namespace gr;
     const array &x = array_of(xa, "x");
     type_of(x.dtype(), "x");
     std::vector<array> in{x};
     in.reserve(16);
+    Dtype normed = x.dtype();
+    size_t gain = 0, sum = 0;
+    if (around.gain) {
+      gain = in.size();
+      in.push_back(array_of(around.gain, "the gain"));
+      type_of(in.back().dtype(), "the gain");
+      if (x.ndim() < 1 || in.back().size() != (size_t)x.shape(-1)) throw std::invalid_argument("the gain has not the length of x's last axis");
+      normed = mlx::core::promote_types(normed, in.back().dtype());
+    }
     std::array<Part, 3> parts;
-    parts[0] = part_of(w[0], x.dtype(), in), parts[1] = part_of(w[1], x.dtype(), in);
+    parts[0] = part_of(w[0], normed, in), parts[1] = part_of(w[1], normed, in);
     const Dtype hidden = mlx::core::promote_types(parts[0].type, parts[1].type);
     parts[2] = part_of(w[2], hidden, in);
     if (parts[0].inputs() != parts[1].inputs() || parts[0].outputs() != parts[1].outputs() || parts[2].inputs() != parts[0].outputs())
@@ -120,6 +134,12 @@ grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *w, const 
     auto shape = x.shape();
     shape[shape.size() - 1] = (int)parts[2].outputs();
     const Dtype type = parts[2].type;
-    return array(std::move(shape), type, std::make_shared<MLP>(stream_of(stream), workers_of(workers), std::move(parts), type_of(hidden, "the activation")), std::move(in));
+    if (around.residual) {
+      sum = in.size();
+      in.push_back(array_of(around.residual, "the residual"));
+      if (in.back().dtype() != type || in.back().shape() != shape) throw std::invalid_argument("the residual is not of the product's shape and dtype");
+    }
+    const Norm norm{around.norm, {}, around.eps, type_of(normed, "x")};
+    return array(std::move(shape), type, std::make_shared<MLP>(stream_of(stream), workers_of(workers), std::move(parts), type_of(hidden, "the activation"), norm, gain, sum), std::move(in));
   });
 }

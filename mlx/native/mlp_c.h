@@ -22,7 +22,7 @@ typedef struct {
 } grn_low_rank;
 
 // parts: gate, up, down. x [.., inputs] -> [.., outputs of down].
-grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *parts, const grn_low_rank *sums, int n, uintptr_t x);
+grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *parts, const grn_low_rank *sums, int n, uintptr_t x, grn_around around);
 
 #ifdef __cplusplus
 }

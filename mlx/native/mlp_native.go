@@ -15,7 +15,7 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 )
 
-func (m *MLP) apply(s *mlx.Scope, x mlx.Array) mlx.Array {
+func (m *MLP) apply(s *mlx.Scope, x, gain, residual mlx.Array) mlx.Array {
 	var parts [3]C.grn_matrix
 	var sums []C.grn_low_rank
 	for i, w := range []*Matrix{&m.Gate, &m.Up, &m.Down} {
@@ -25,5 +25,6 @@ func (m *MLP) apply(s *mlx.Scope, x mlx.Array) mlx.Array {
 			sums = append(sums, C.grn_low_rank{part: C.int(i), a: handle(l.A), b: handle(l.B), first: C.int(l.First), scale: C.float(l.Scale)})
 		}
 	}
-	return one(s, C.grn_mlp(C.uintptr_t(m.Workers.handle), C.uintptr_t(s.Stream().Handle()), &parts[0], unsafe.SliceData(sums), C.int(len(sums)), handle(x)))
+	around := C.grn_around{norm: C.bool(m.Norm), eps: C.float(m.Eps), gain: handle(gain), residual: handle(residual)}
+	return one(s, C.grn_mlp(C.uintptr_t(m.Workers.handle), C.uintptr_t(s.Stream().Handle()), &parts[0], unsafe.SliceData(sums), C.int(len(sums)), handle(x), around))
 }

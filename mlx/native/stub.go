@@ -13,4 +13,4 @@ func products(s *mlx.Scope, members []*Product, _, _, _ mlx.Array, _ Around) []m
 	return make([]mlx.Array, len(members))
 }
 
-func (m *MLP) apply(s *mlx.Scope, _ mlx.Array) mlx.Array { return none(s) }
+func (m *MLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }
