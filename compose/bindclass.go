@@ -10,25 +10,6 @@ import (
 	"github.com/graphrun/graphrun/registry"
 )
 
-// classOf chooses among a class's conditions, evaluates its parameters and makes the instance for a range of rows.
-func (c *composer) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s segment) (instance, adapted int, ok bool) {
-	scope := c.portFacts(line.owner, index)
-	choice, ok := c.chosen(spec, scope)
-	if !ok {
-		return -1, -1, false
-	}
-	instance, ok = c.instanceOf(line, index, choice, scope, s)
-	if !ok || choice.Adapted == nil {
-		return instance, -1, ok
-	}
-	other, ok := c.chosen(choice.Adapted, scope)
-	if !ok {
-		return -1, -1, false
-	}
-	adapted, ok = c.instanceOf(line, index, other, scope, s)
-	return instance, adapted, ok && c.carries(adapted, index, other.Name.At)
-}
-
 // carries refuses a class beside `adapted` that an adapter would pass by: sums are added to products of one weight, and this
 // class computes with several at once. Experts take no adapters.
 func (c *composer) carries(instance, index int, at diag.Range) bool {
@@ -69,33 +50,41 @@ func (c *composer) chosen(spec *syntax.ClassSpec, scope facts) (*syntax.ClassCho
 	return nil, false
 }
 
-func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (int, bool) {
+// picked is a class with its parameters.
+type picked struct {
+	class *registry.Class
+	args  plan.Args
+	at    diag.Range
+}
+
+// pick is the class that a choice names, held to the port and to a range of rows.
+func (c *composer) pick(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (*picked, bool) {
 	p := &c.plan.Ports[index]
 	class, given, ok := c.namedClass(line.owner, choice, scope)
 	if !ok {
-		return -1, false
+		return nil, false
 	}
 	name := choice.Name
 	if class.Takes(registry.StateRead) {
 		c.list.Errorf("class-kind", name.At, "%s reads states and fills no port", class.Name).Helped("write it under states: `- {states: '**.kv', read: {rows: {…: %s}}}`", class.Name)
-		return -1, false
+		return nil, false
 	}
 	if !class.Takes(p.Kind) {
 		d := c.list.Errorf("class-kind", name.At, "%s fills ports of kind %s; %s is of kind %s", class.Name, strings.Join(class.Kinds, ", "), generalised(p.Path), p.Kind).Because(p.Place, "declared here")
 		if fit := c.taking(p); len(fit) > 0 {
 			d.Helped("%s", diag.Listed(class.Name, fit, "classes that take it"))
 		}
-		return -1, false
+		return nil, false
 	}
 	if !c.rowsFit(class, name.At, index, s) {
-		return -1, false
+		return nil, false
 	}
 	if !c.suits(class, name.At) {
-		return -1, false
+		return nil, false
 	}
 	args, ok := c.classArgs(class, given, name, scope)
 	if !ok {
-		return -1, false
+		return nil, false
 	}
 	if err := c.accepts(class, p); err != nil {
 		d := c.list.Errorf("class-refuses", name.At, "%s does not take %s: %v", class.Name, generalised(p.Path), err).Because(p.Place, "the port is declared here")
@@ -105,16 +94,19 @@ func (c *composer) instanceOf(line *boundLine, index int, choice *syntax.ClassCh
 		if len(p.Weights) == 1 {
 			d.Helped("to leave such ports to their exact class, put a condition on the line: `when: weight.storage != '%s'`", c.plan.Weights[p.Weights[0]].Facts.Storage)
 		}
-		return -1, false
+		return nil, false
 	}
-	if class.Parts != nil {
-		return c.form(class, index, args, s, name.At)
+	return &picked{class, args, name.At}, class.Parts != nil || c.shares(class, args, p, name.At)
+}
+
+// instance makes a picked class one of a port, at the rows from first on.
+func (c *composer) instance(by *picked, index, first int) (int, bool) {
+	if by.class.Parts != nil {
+		return c.form(by, index, first)
 	}
-	if !c.shares(class, args, p, name.At) {
-		return -1, false
-	}
-	exact := c.plan.Instances[p.Rows[0].Instance]
-	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: name.At}), true
+	p := &c.plan.Ports[index]
+	exact := &c.plan.Instances[p.Rows[0].Instance]
+	return c.intern(plan.Instance{Class: by.class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: by.at}), true
 }
 
 // sharing is the first member of a buffer group, which its buffers are made for.
@@ -263,30 +255,30 @@ func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s se
 	return true
 }
 
-// form is a class over the parts' own bindings at a range of rows.
-func (c *composer) form(class *registry.Class, index int, args plan.Args, s segment, at diag.Range) (int, bool) {
-	p := &c.plan.Ports[index]
-	exact := c.plan.Instances[p.Rows[0].Instance]
+// form is a class over the parts' own bindings at the rows from first on.
+func (c *composer) form(by *picked, index, first int) (int, bool) {
+	class, p := by.class, &c.plan.Ports[index]
+	exact := &c.plan.Instances[p.Rows[0].Instance]
 	roles := class.Parts
 	if class.Name == exact.Class { // its parts are the port's: separate tensors or a fused one
-		roles = nil
-		for _, r := range exact.Parts {
-			roles = append(roles, r.Role)
+		roles = make([]string, len(exact.Parts))
+		for i, r := range exact.Parts {
+			roles[i] = r.Role
 		}
 	}
-	var parts []plan.RolePart
+	parts := make([]plan.RolePart, 0, len(roles))
 	for _, role := range roles {
 		part := c.part(p, role)
-		if part == nil {
-			c.list.Errorf("class-refuses", at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here").
+		if part < 0 {
+			c.list.Errorf("class-refuses", by.at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here").
 				Helped("its parts are as its tensors are: a fused gate_up, or gate_proj and up_proj; mlp.unfused takes both")
 			return -1, false
 		}
-		row := part.At(s.first)
+		row := c.plan.Ports[part].At(first)
 		if row == nil {
 			return -1, false // the part could not be bound: reported there
 		}
 		parts = append(parts, plan.RolePart{Role: role, Instance: row.Instance})
 	}
-	return c.intern(plan.Instance{Class: class.Name, Args: args, Kind: p.Kind, Path: p.Path, Parts: parts, Activation: exact.Activation, At: at}), true
+	return c.intern(plan.Instance{Class: class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Parts: parts, Activation: exact.Activation, At: by.at}), true
 }

@@ -159,7 +159,6 @@ type tables struct {
 	grouped     map[portKey]*groupDecl
 	groupOrder  []portKey
 	groupOf     map[int]int // of a port: the group's that it is in
-	records     map[plan.Facts]expr.Value
 }
 
 // portKey names a port: one path is bound in each entry by itself.
@@ -293,7 +292,7 @@ func (c *composer) compose(doc *syntax.Document) {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tables = tables{records: map[plan.Facts]expr.Value{}, tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
 		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}, grouped: map[portKey]*groupDecl{}, groupOf: map[int]int{}}
 	c.offTensors = map[string]bool{}
 }

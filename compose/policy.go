@@ -106,5 +106,3 @@ func (c *composer) submitPolicy() bool {
 	}
 	return good
 }
-
-func sortInts(list []int) { sort.Ints(list) }

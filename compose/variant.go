@@ -15,10 +15,7 @@ import (
 type variant struct {
 	doc   *syntax.Document
 	scope facts
-
-	asked     facts // the scope of the port that was asked last
-	askedPort int
-	sets      []*setLine
+	sets  []*setLine
 }
 
 // setLine is a line of set with its compiled patterns and whether it found anything.

@@ -1,0 +1,365 @@
+package compose
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"gopkg.in/yaml.v3"
+
+	"github.com/graphrun/graphrun/compose/expr"
+	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/plan"
+)
+
+// binder decides what the ports run. Ports of one sort differ in nothing that a line can ask but their path: a line's
+// condition holds for all of them or for none, and those that the same lines speak of run the same classes. So each is
+// asked once for a sort, unless it may ask the path.
+type binder struct {
+	*composer
+	lines   []*boundLine
+	base    *cover // of no line
+	facts   []int  // of each weight: equal ones have one number
+	sorts   map[portSort]*portSort
+	sort    []*portSort                // of each port
+	covers  []*cover                   // likewise
+	decided []*decision                // likewise, when it is filled
+	speaks  map[[2]string][]*boundLine // by a port's two paths
+	scopes  map[scopeKey]facts
+	holds   map[holdsKey]bool
+	fills   map[fillKey]*decision
+	count   int // of covers and decisions
+}
+
+// portSort is what lines and classes can ask of a port beside its path.
+type portSort struct {
+	entry, kind string
+	in, out     int
+	exact       string
+	activation  *plan.Activation
+	topK        int
+	odd         bool
+	weights     string // their roles and the numbers of their facts
+}
+
+type (
+	scopeKey struct {
+		of   *variant
+		sort *portSort
+	}
+	holdsKey struct {
+		line *boundLine
+		sort *portSort
+	}
+	fillKey struct {
+		sort  *portSort
+		cover *cover
+		parts string // what the ports that it is made of run, by the numbers of their covers and decisions
+	}
+)
+
+// cover is the segments that some lines make of a port's rows, one laid over the other.
+type cover struct {
+	number   int
+	segments []segment
+	single   bool // one of the lines may ask a port's path
+	next     map[*boundLine]*cover
+}
+
+// decision is what a port runs, range by range.
+type decision struct {
+	number int
+	rows   []decided
+}
+
+type decided struct {
+	first, last  int
+	own, adapted *picked // own is nil where the exact class runs
+	form         *picked // of the parts, where that is the exact class
+	at           diag.Range
+}
+
+func newBinder(c *composer, lines []*boundLine) *binder {
+	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}}
+	b.decided = make([]*decision, len(c.plan.Ports))
+	b.covers = make([]*cover, len(c.plan.Ports))
+	b.facts = make([]int, len(c.plan.Weights))
+	numbers := map[plan.Facts]int{}
+	for i, w := range c.plan.Weights {
+		n, ok := numbers[w.Facts]
+		if !ok {
+			n = len(numbers)
+			numbers[w.Facts] = n
+		}
+		b.facts[i] = n
+	}
+	b.base = &cover{segments: []segment{{first: 1, last: endless}}}
+	c.byPath = make(map[portKey]int, len(c.plan.Ports))
+	for i := range c.plan.Ports {
+		p := &c.plan.Ports[i]
+		c.byPath[portKey{p.Entry, p.Path}] = i
+		b.sort = append(b.sort, b.sortOf(i))
+	}
+	return b
+}
+
+func (b *binder) sortOf(index int) *portSort {
+	p := &b.plan.Ports[index]
+	exact := &b.plan.Instances[p.Rows[0].Instance]
+	s := portSort{entry: p.Entry, kind: p.Kind, in: p.Dims[0], out: p.Dims[1], exact: exact.Class, activation: exact.Activation, topK: b.topK[index], odd: b.odd[index] != nil}
+	key := make([]byte, 0, 64)
+	for i, w := range p.Weights {
+		key = strconv.AppendInt(append(key, p.Roles[i]...), int64(b.facts[w]), 10)
+	}
+	s.weights = string(key)
+	if b.sorts[s] == nil {
+		b.sorts[s] = &s
+	}
+	return b.sorts[s]
+}
+
+// cover finds what the lines that speak of a port make of its rows.
+func (b *binder) cover(index int) bool {
+	at, good := b.base, true
+	for _, line := range b.speaking(index) {
+		is, ok := b.lineHolds(line, index)
+		good = good && ok
+		if is {
+			at = b.under(at, line)
+		}
+	}
+	b.covers[index] = at
+	return good
+}
+
+func (b *binder) under(o *cover, line *boundLine) *cover {
+	if o.next[line] == nil {
+		if o.next == nil {
+			o.next = map[*boundLine]*cover{}
+		}
+		b.count++
+		o.next[line] = &cover{number: b.count, segments: overlay(o.segments, line), single: o.single || line.single}
+	}
+	return o.next[line]
+}
+
+// speaking are the lines whose patterns match a port; a part of an mlp also has the path of its tensor.
+func (b *binder) speaking(index int) []*boundLine {
+	path, second := b.plan.Ports[index].Path, b.second[index]
+	key := [2]string{path, second}
+	lines, ok := b.speaks[key]
+	if !ok {
+		for _, line := range b.lines {
+			if matchesAny(line.patterns, path) || second != "" && second != path && matchesAny(line.patterns, second) {
+				lines = append(lines, line)
+			}
+		}
+		b.speaks[key] = lines
+	}
+	return lines
+}
+
+// lineHolds tells whether a line whose patterns match a port speaks of it.
+func (b *binder) lineHolds(line *boundLine, index int) (is, ok bool) {
+	p := &b.plan.Ports[index]
+	if (len(line.spec.Kinds) > 0 || p.Kind == "group") && !hasWord(line.spec.Kinds, p.Kind) {
+		return false, true // lines that mean the members' weights say no kind
+	}
+	line.matched = true // in some entry: those that are not offered here have no ports
+	if !inEntries(line.spec.Entries, p.Entry) || !inEntries(line.owner.doc.Variant.Entries, p.Entry) {
+		return false, true
+	}
+	if line.spec.When == nil {
+		line.held = true
+		return true, true
+	}
+	key := holdsKey{line, b.sort[index]}
+	if holds, known := b.holds[key]; known && !line.single {
+		return holds, true
+	}
+	holds, ok := b.truth(line.spec.When, b.scope(line, index), "a condition")
+	line.held = line.held || holds
+	if ok {
+		b.holds[key] = holds
+	}
+	return holds, ok
+}
+
+// scope is that of a line's expressions at a port: its weights' facts under their roles.
+func (b *binder) scope(line *boundLine, index int) facts {
+	key := scopeKey{line.owner, b.sort[index]}
+	if known := b.scopes[key]; known != nil && !line.single {
+		return known
+	}
+	p := &b.plan.Ports[index]
+	more := facts{}
+	count := 0
+	var common plan.Facts
+	for i, w := range p.Weights {
+		f := b.plan.Weights[w].Facts
+		count = f.Count
+		if i == 0 {
+			common = f
+		}
+		if f.Storage != common.Storage {
+			common.Storage, common.Mode = "", ""
+		}
+		if f.Mode != common.Mode {
+			common.Mode = ""
+		}
+		more[p.Roles[i]] = weightRecord(f)
+	}
+	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": b.topK[index],
+		"storage": common.Storage, "mode": common.Mode, "activation": activationOf(&b.plan.Instances[p.Rows[0].Instance])})
+	b.scopes[key] = line.owner.scope.with(more)
+	return b.scopes[key]
+}
+
+// fill makes a port's rows.
+func (b *binder) fill(index int) bool {
+	p, o := &b.plan.Ports[index], b.covers[index]
+	alike, parts := !o.single, make([]byte, 0, 64)
+	for _, role := range formRoles(p) {
+		part := b.part(p, role)
+		if part < 0 {
+			continue
+		}
+		alike = alike && b.decided[part] != nil // nil: it could not be filled
+		if alike {
+			parts = strconv.AppendInt(append(parts, ' '), int64(b.decided[part].number), 10)
+			parts = strconv.AppendInt(append(parts, ' '), int64(b.covers[part].number), 10)
+		}
+	}
+	key := fillKey{b.sort[index], o, string(parts)}
+	d := b.fills[key]
+	if d == nil || !alike {
+		segments := o.segments
+		if p.Members != nil {
+			var of [][]segment
+			for _, m := range p.Members {
+				of = append(of, b.covers[m].segments)
+			}
+			segments = b.yielded(segments, of)
+		}
+		var ok bool
+		if d, ok = b.decide(index, cutAt(segments, b.partStarts(p))); !ok {
+			return false
+		}
+		b.count++
+		d.number = b.count
+		if alike {
+			b.fills[key] = d
+		}
+	}
+	rows, ok := b.rows(index, d)
+	if ok {
+		p.Rows, b.decided[index] = rows, d
+	}
+	return ok
+}
+
+// decide chooses the classes of a port's rows.
+func (b *binder) decide(index int, segments []segment) (*decision, bool) {
+	p := &b.plan.Ports[index]
+	exact := b.reg.Class(b.plan.Instances[p.Rows[0].Instance].Class)
+	d, good := &decision{}, true
+	for _, s := range segments {
+		r := decided{first: s.first, last: s.last}
+		switch {
+		case s.line != nil:
+			s.line.won = true
+			spec := &s.line.spec.Rows[s.entry].Class
+			r.at = spec.At
+			var ok bool
+			if r.own, r.adapted, ok = b.classOf(s.line, index, spec, s); !ok {
+				good = false
+			}
+		case exact.Parts != nil:
+			r.form = &picked{class: exact, at: p.Place}
+		}
+		d.rows = append(d.rows, r)
+	}
+	return d, good
+}
+
+// classOf chooses among a class's conditions, and which class runs while adapted.
+func (b *binder) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s segment) (own, adapted *picked, ok bool) {
+	scope := b.scope(line, index)
+	choice, ok := b.chosen(spec, scope)
+	if !ok {
+		return nil, nil, false
+	}
+	own, ok = b.pick(line, index, choice, scope, s)
+	if !ok || choice.Adapted == nil {
+		return own, nil, ok
+	}
+	other, ok := b.chosen(choice.Adapted, scope)
+	if !ok {
+		return own, nil, false
+	}
+	adapted, ok = b.pick(line, index, other, scope, s)
+	return own, adapted, ok
+}
+
+// rows makes the instances of a decision for a port.
+func (b *binder) rows(index int, d *decision) ([]plan.RowClass, bool) {
+	exact := b.plan.Ports[index].Rows[0].Instance
+	rows := make([]plan.RowClass, 0, len(d.rows))
+	good := true
+	for _, s := range d.rows {
+		r := plan.RowClass{First: s.first, Last: s.last, Instance: exact, Exact: s.own == nil, Adapted: -1, At: s.at}
+		if s.last == endless {
+			r.Last = 0
+		}
+		ok := true
+		switch {
+		case s.own != nil:
+			r.Instance, ok = b.instance(s.own, index, s.first)
+		case s.form != nil:
+			r.Instance, ok = b.form(s.form, index, s.first)
+		}
+		if ok && s.adapted != nil {
+			if r.Adapted, ok = b.instance(s.adapted, index, s.first); ok {
+				ok = b.carries(r.Adapted, index, s.adapted.at)
+			}
+		}
+		if !ok {
+			good = false
+			continue
+		}
+		if n := len(rows); n > 0 && rows[n-1].Instance == r.Instance && rows[n-1].Adapted == r.Adapted && rows[n-1].At == r.At {
+			rows[n-1].Last = r.Last
+			continue
+		}
+		rows = append(rows, r)
+	}
+	return rows, good
+}
+
+// asksPath tells whether an expression of a line, or of a class that the variant names, may ask for the port's path: whether
+// one of them has that word.
+func asksPath(v *syntax.Variant, line *syntax.BindLine) bool {
+	asks := mentions(line.When, "path")
+	for i := range line.Rows {
+		asks = asks || specMentions(&line.Rows[i].Class, "path")
+	}
+	for i := range v.Classes {
+		asks = asks || specMentions(&v.Classes[i].Class, "path")
+	}
+	return asks
+}
+
+func specMentions(spec *syntax.ClassSpec, word string) bool {
+	return spec != nil && slices.ContainsFunc(spec.Choices, func(choice syntax.ClassChoice) bool {
+		return mentions(choice.When, word) || specMentions(choice.Adapted, word) ||
+			slices.ContainsFunc(choice.Args, func(a syntax.Arg) bool { return a.Name.Text == word || mentions(a.Value, word) })
+	})
+}
+
+func mentions(e *syntax.Expr, word string) bool { return e != nil && nodeMentions(e.Node, word) }
+
+func nodeMentions(n *yaml.Node, word string) bool {
+	return n != nil && (strings.Contains(n.Value, word) || nodeMentions(n.Alias, word) ||
+		slices.ContainsFunc(n.Content, func(n *yaml.Node) bool { return nodeMentions(n, word) }))
+}
