@@ -42,6 +42,8 @@ type Request struct {
 	// Checkpoint holds the tensors' headers; nil: each weight is as the graph needs it.
 	Checkpoint *header.Checkpoint
 	Registry   *registry.Registry
+	// Shared is what one request leaves for the next; nil: nothing.
+	Shared *Shared
 	// Force makes a warning of a Graph that does not recognise the config.
 	Force bool
 	// Variants are names of shipped variants or files, in the order they follow on one another.
@@ -135,9 +137,10 @@ type composer struct {
 	tables
 	whole          bool               // every entry is expanded and bound
 	groups         map[string]sharing // buffer groups of classes
-	kv             kvScheme           // of caches, as the request asks
-	entry          string             // that is expanded
-	offeredEntries []string           // in order
+	exact          map[exactKey]*registry.Class
+	kv             kvScheme // of caches, as the request asks
+	entry          string   // that is expanded
+	offeredEntries []string // in order
 	probe          *probe
 	offTensors     map[string]bool // of entries that are not offered
 	variants       []*variant
@@ -168,13 +171,15 @@ type portKey struct{ entry, path string }
 // broken installation or a cancelled context.
 func Compose(ctx context.Context, req Request) (*Result, error) {
 	c := &composer{req: req, list: &diag.List{}, reg: req.Registry, asked: map[string]bool{}}
-	c.lib = newLibrary(req.Shipped, req.Overlay, c.list)
-	c.finder = &finder{of: c}
-	ex, err := expr.New(c.finder.find)
-	if err != nil {
-		return nil, err
+	shared, err := req.Shared, error(nil)
+	if shared == nil {
+		if shared, err = NewShared(); err != nil {
+			return nil, err
+		}
 	}
-	c.ex = ex
+	c.lib = newLibrary(shared, req.Shipped, req.Overlay, c.list)
+	c.ex, c.finder = shared.ex, shared.finder
+	c.finder.of = c
 	out := &Result{Diagnostics: c.list, Sources: c.lib.sources}
 	if err := c.readConfig(); err != nil {
 		c.list.Errorf("quantization", diag.Range{File: req.Config.Path}, "%v", err)

@@ -440,7 +440,7 @@ func (x *expansion) scalarInput(p place, s *scalar, w syntax.Word) (*value, bool
 }
 
 func scalarResult(v plan.Value) *result {
-	return &result{operand: plan.Operand{Kind: plan.FromScalar, Scalar: v}}
+	return &result{operand: plan.Operand{Kind: plan.FromScalar, Scalar: &v}}
 }
 
 // slot makes a new value of the program.

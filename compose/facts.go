@@ -44,7 +44,7 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 			w.Facts.Bytes += c.plan.Tensors[t].Bytes()
 		}
 	}
-	c.plan.Weights = append(c.plan.Weights, w)
+	c.plan.Weights = push(c.plan.Weights, w)
 	c.weights[path] = len(c.plan.Weights) - 1
 	return c.weights[path], true
 }

@@ -242,7 +242,7 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 	}
 	for _, d := range t.dropped {
 		d.Path = y.path(d.Path)
-		x.dropped = append(x.dropped, d)
+		x.dropped = push(x.dropped, d)
 	}
 	operands, outs := make([]plan.Operand, 0, t.operands), make([]int, 0, t.slotCount)
 	for _, call := range t.calls {
@@ -277,7 +277,7 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 		}
 		call.Out = outs[first:len(outs):len(outs)]
 		call.Types = y.types(call.Types)
-		x.calls = append(x.calls, call)
+		x.calls = push(x.calls, call)
 	}
 	x.slots += t.slotCount
 	given := *t.gives

@@ -35,6 +35,9 @@ func TestCopiedLayers(t *testing.T) {
 		require.NoError(t, err)
 		for _, file := range files {
 			name := strings.TrimSuffix(path.Base(file), ".yaml")
+			if strings.HasPrefix(name, "form-") && name != "form-media" { // these bind one model's ports in their several forms
+				continue
+			}
 			t.Run(name, func(t *testing.T) {
 				for number := 1; ; number++ {
 					request := compose.Request{Shipped: graphs.Files, Registry: reg, Model: name, Example: strconv.Itoa(number),

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strings"
 
@@ -19,6 +18,7 @@ import (
 // library finds documents by name: beside the file, in its imports, among the shipped. Each file is read once.
 type library struct {
 	list    *diag.List
+	shared  *Shared
 	shipped fs.FS
 	overlay map[string][]byte
 	docs    map[string]*syntax.Document
@@ -30,8 +30,8 @@ type library struct {
 	checked map[*source.File]bool     // files that static checking has looked at, where several examples need them
 }
 
-func newLibrary(shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
-	return &library{list: list, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, parts: map[string]bool{}, inside: map[*source.File]bool{}, checked: map[*source.File]bool{}, besides: map[*syntax.Document]bool{}}
+func newLibrary(shared *Shared, shipped fs.FS, overlay map[string][]byte, list *diag.List) *library {
+	return &library{list: list, shared: shared, shipped: shipped, overlay: overlay, docs: map[string]*syntax.Document{}, sources: map[string]*source.File{}, parts: map[string]bool{}, inside: map[*source.File]bool{}, checked: map[*source.File]bool{}, besides: map[*syntax.Document]bool{}}
 }
 
 // shippedPrefix begins the paths by which people know files that are inside the program. A folder of the user's may have the
@@ -127,11 +127,17 @@ func (l *library) models() []*syntax.Document {
 // headers reads of every shipped model what chooses it: its name and condition. The rest is blank lines, so that places
 // are those of the file.
 func (l *library) headers() []*syntax.Document {
+	out := l.shared.headers
+	for _, d := range out {
+		l.noteHeader(d.File)
+	}
+	if out != nil {
+		return out
+	}
 	entries, err := fs.ReadDir(l.shipped, "models")
 	if err != nil {
 		return nil
 	}
-	var out []*syntax.Document
 	for _, e := range entries {
 		data, err := fs.ReadFile(l.shipped, "models/"+e.Name())
 		if err != nil {
@@ -141,13 +147,19 @@ func (l *library) headers() []*syntax.Document {
 		name := shippedPrefix + "models/" + e.Name()
 		file := source.Parse(name, source.Only(data, "graphrun", "kind", "name", "recognises"), &unread)
 		if d := syntax.Parse(file, &unread); d != nil && d.Kind == "model" {
-			if l.sources[name] == nil {
-				l.sources[name], l.parts[name] = file, true
-			}
+			l.noteHeader(file)
 			out = append(out, d)
 		}
 	}
+	l.shared.headers = out
 	return out
+}
+
+// noteHeader keeps a part of a file as its source, where the whole is not read.
+func (l *library) noteHeader(file *source.File) {
+	if l.sources[file.Path] == nil {
+		l.sources[file.Path], l.parts[file.Path] = file, true
+	}
 }
 
 // shippedNames lists the shipped files of a folder, as a request names them.
@@ -160,14 +172,6 @@ func (l *library) shippedNames(folder string) []string {
 		}
 	}
 	return out
-}
-
-func (l *library) readShipped(name string) *syntax.Document {
-	data, err := fs.ReadFile(l.shipped, name)
-	if err != nil {
-		return nil
-	}
-	return l.parse("shipped "+name, shippedPrefix+name, data)
 }
 
 // block finds a block by name, from the document that calls it. It reports what is found twice or cannot be read.
@@ -240,7 +244,7 @@ func (l *library) blockNames(from *syntax.Document) []string {
 	var out []string
 	for _, dir := range l.around(from) {
 		for _, f := range l.filesIn(dir) {
-			if data, err := l.read(f); err == nil && kindBlock.Match(data) {
+			if data, err := l.read(f); err == nil && kindOf(data) == "block" {
 				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
 			}
 		}
@@ -268,11 +272,16 @@ func (l *library) filesIn(dir string) []string {
 	return files
 }
 
-// kindBlock tells a block among other YAML files without parsing them.
-var (
-	kindBlock = regexp.MustCompile(`(?m)^kind: *block *(#.*)?$`)
-	kindModel = regexp.MustCompile(`(?m)^kind: *model *(#.*)?$`)
-)
+// kindOf reads what a YAML file is, without parsing it.
+func kindOf(text []byte) string {
+	for line := range bytes.Lines(text) {
+		if kind, is := bytes.CutPrefix(line, []byte("kind:")); is {
+			word, _, _ := bytes.Cut(kind, []byte("#"))
+			return string(bytes.TrimSpace(word))
+		}
+	}
+	return ""
+}
 
 func (l *library) exists(name string) bool {
 	if _, ok := l.overlay[name]; ok {
@@ -297,7 +306,7 @@ func (l *library) modelNames(from *syntax.Document) []string {
 	out := l.shippedNames("models")
 	for _, dir := range l.around(from) {
 		for _, f := range l.filesIn(dir) {
-			if data, err := l.read(f); err == nil && kindModel.Match(data) {
+			if data, err := l.read(f); err == nil && kindOf(data) == "model" {
 				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
 			}
 		}

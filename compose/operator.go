@@ -336,7 +336,7 @@ func (x *expansion) emit(call plan.Call, types []plan.Type) []*value {
 		out[i] = known(r)
 	}
 	call.Types = types
-	x.calls = append(x.calls, call)
+	x.calls = push(x.calls, call)
 	return out
 }
 
@@ -458,14 +458,14 @@ func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o 
 	if o.expr != nil {
 		v, ok := p.eval(o.expr)
 		lit := v.Plan()
-		return []registry.Arg{{Given: true, Scalar: &lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: lit}}, ok
+		return []registry.Arg{{Given: true, Scalar: &lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: &lit}}, ok
 	}
 	if o.lit != nil {
 		if in.Kind != registry.Value {
 			c.list.Errorf("input-type", o.at, "the input %s of %s is no number", in.Name, owner).In(prefix).Helped("write a name: a value, a weight or a state")
 			return nothing(false)
 		}
-		return []registry.Arg{{Given: true, Scalar: o.lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: *o.lit}}, true
+		return []registry.Arg{{Given: true, Scalar: o.lit}}, []plan.Operand{{Kind: plan.FromScalar, Scalar: o.lit}}, true
 	}
 	if in.Kind == registry.State {
 		index, decl := x.stateOf(p, *o.word)
@@ -512,8 +512,7 @@ func (x *expansion) operand(p place, prefix, owner string, in registry.Input, o 
 	case in.Kind == registry.TypeOf:
 		return []registry.Arg{{Given: true, Type: r.typ}}, []plan.Operand{{Kind: plan.FromNothing, Type: r.typ}}, true
 	case r.operand.Kind == plan.FromScalar:
-		s := r.operand.Scalar
-		return []registry.Arg{{Given: true, Scalar: &s}}, []plan.Operand{r.operand}, true
+		return []registry.Arg{{Given: true, Scalar: r.operand.Scalar}}, []plan.Operand{r.operand}, true
 	}
 	od := r.operand
 	od.Type = r.typ

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -476,12 +477,19 @@ func (c *composer) addPort(d *portDecl, dims, weights []int, roles []string, ins
 func (c *composer) pushPort(p plan.Port, instance int) int {
 	p.Entry = c.entry
 	p.Rows = []plan.RowClass{{First: 1, Instance: instance, Exact: true, Adapted: -1}}
-	c.plan.Ports = append(c.plan.Ports, p)
+	c.plan.Ports = push(c.plan.Ports, p)
 	return len(c.plan.Ports) - 1
 }
 
 // exactInstance binds the exact class of the weights' storage.
 func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at diag.Range) (int, bool) {
+	key := exactKey{kind: kind, roles: len(roles)}
+	for i, r := range roles {
+		key.facts[i] = c.plan.Weights[r.Weight].Facts
+	}
+	if class := c.exact[key]; class != nil { // it took such weights before
+		return c.intern(plan.Instance{Class: class.Name, Kind: kind, Path: path, Weights: roles, At: at}), true
+	}
 	facts := map[string]plan.Facts{}
 	for _, r := range roles {
 		facts[r.Role] = c.plan.Weights[r.Weight].Facts
@@ -501,7 +509,18 @@ func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at 
 		}
 		return -1, false
 	}
+	if c.exact == nil {
+		c.exact = map[exactKey]*registry.Class{}
+	}
+	c.exact[key] = class
 	return c.intern(plan.Instance{Class: class.Name, Kind: kind, Path: path, Weights: roles, At: at}), true
+}
+
+// exactKey is what chooses an exact class. The facts stand in the order of the roles, which follow from the kind.
+type exactKey struct {
+	kind  string
+	roles int
+	facts [3]plan.Facts
 }
 
 // intern keeps one instance of the same class, parameters, weights and parts.
@@ -520,7 +539,7 @@ func (c *composer) intern(in plan.Instance) int {
 	if i, ok := c.instances[string(key)]; ok {
 		return i
 	}
-	c.plan.Instances = append(c.plan.Instances, in)
+	c.plan.Instances = push(c.plan.Instances, in)
 	c.instances[string(key)] = len(c.plan.Instances) - 1
 	return len(c.plan.Instances) - 1
 }
@@ -568,6 +587,14 @@ func (c *composer) gatedDtype(weights []int) func(dtype.Dtype) dtype.Dtype {
 		}
 		return down(bent)
 	}
+}
+
+// push appends to a list that grows long: it doubles, where append would copy it over and over.
+func push[T any](list []T, item T) []T {
+	if len(list) == cap(list) {
+		list = slices.Grow(list, max(len(list), 8))
+	}
+	return append(list, item)
 }
 
 func sortedKeys[T any](m map[string]T) []string {

@@ -197,10 +197,16 @@ func (s *checker) declare(b *body, w syntax.Word, kind nameKind, typ *expr.Type)
 }
 
 func (s *checker) document(doc *syntax.Document) {
-	if s.done[doc] {
+	if s.done[doc] || s.c.lib.shared.sound[doc] {
 		return
 	}
 	s.done[doc] = true
+	found := s.c.list.Len()
+	defer func() {
+		if s.c.lib.fromShipped(doc) && s.c.list.Len() == found {
+			s.c.lib.shared.sound[doc] = true
+		}
+	}()
 	s.open = append(s.open, doc)
 	defer func() { s.open = s.open[:len(s.open)-1] }()
 	if s.c.reg.Operator(doc.Name.Text) != nil && doc.Kind == "block" {
@@ -462,6 +468,9 @@ func (s *checker) template(b *body, t *syntax.Template) {
 	}
 }
 
+// viewNames are the keys of a view step that hold names of tensors, no expressions.
+var viewNames = []string{"derive", "to", "into"}
+
 // viewReads counts the lets that a view reads, those of the views that it takes over too; its patterns and conditions
 // are checked when it is applied.
 func (s *checker) viewReads(b *body, doc *syntax.Document, within ...string) {
@@ -477,7 +486,7 @@ func (s *checker) viewReads(b *body, doc *syntax.Document, within ...string) {
 			s.reads(b, step.When.Node.Value)
 		}
 		for _, k := range step.Keys {
-			if k.Value != nil {
+			if k.Value != nil && !containsString(viewNames, k.Name.Text) {
 				s.readsNode(b, k.Value.Node)
 			}
 		}

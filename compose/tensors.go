@@ -25,7 +25,7 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 		c.probe.lacks = append(c.probe.lacks, name)
 	}
 	if c.recipes == nil || c.probe != nil && r == nil {
-		c.plan.Tensors = append(c.plan.Tensors, plan.Tensor{Name: name})
+		c.plan.Tensors = push(c.plan.Tensors, plan.Tensor{Name: name})
 		c.tensorIndex[name] = len(c.plan.Tensors) - 1
 		return c.tensorIndex[name], true
 	}
@@ -34,7 +34,7 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 		c.tensorIndex[name] = -1
 		return -1, false
 	}
-	c.plan.Tensors = append(c.plan.Tensors, plan.Tensor{Name: name, Dtype: r.Dtype, Shape: r.Shape, Recipe: r})
+	c.plan.Tensors = push(c.plan.Tensors, plan.Tensor{Name: name, Dtype: r.Dtype, Shape: r.Shape, Recipe: r})
 	c.tensorIndex[name] = len(c.plan.Tensors) - 1
 	return c.tensorIndex[name], true
 }

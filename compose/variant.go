@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"bytes"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -92,6 +93,10 @@ func (c *composer) loadVariants(model *syntax.Document) bool {
 	if !c.req.Exact && c.req.Shipped != nil {
 		files, _ := fs.ReadDir(c.req.Shipped, "variants")
 		for _, f := range files {
+			text, _ := fs.ReadFile(c.req.Shipped, "variants/"+f.Name())
+			if !bytes.Contains(text, []byte("\ndefault:")) { // most are not, and need not be read for it
+				continue
+			}
 			doc := c.lib.readShipped("variants/" + f.Name())
 			if doc == nil || c.asks(doc) || doc.Kind != "variant" || doc.Variant == nil || !doc.Variant.Default || !c.isOf(doc, model) {
 				continue

@@ -163,7 +163,7 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 		b.States[i] = -1
 		switch in.Kind {
 		case plan.FromScalar:
-			arg.Scalar = &in.Scalar
+			arg.Scalar = in.Scalar
 		case plan.FromState:
 			arg.State = &e.plan.States[in.Index]
 			b.States[i] = in.Index

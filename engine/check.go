@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -157,7 +158,9 @@ func checkCall(p *plan.Plan, c *plan.Call, read, write func(int) error) error {
 		case plan.FromState:
 			err = inside("state", in.Index, len(p.States))
 		case plan.FromScalar:
-			if !number(in.Scalar) {
+			if in.Scalar == nil {
+				err = errors.New("a number without its value")
+			} else if !number(*in.Scalar) {
 				err = fmt.Errorf("%s is no number", in.Scalar.Text())
 			}
 		default:

@@ -180,7 +180,7 @@ func TestCheckRefusesBadIndices(t *testing.T) {
 		"many slots":         {func(p *plan.Plan) { p.Programs[0].Slots = 1 << 40 }, "slots for 2 values"},
 		"freed twice":        {func(p *plan.Plan) { p.Programs[0].Calls[0].Free = []int{0, 0} }, "free: slot 0 has no value here"},
 		"scalar": {func(p *plan.Plan) {
-			p.Programs[0].Calls[0].In[0] = plan.Operand{Kind: plan.FromScalar, Scalar: plan.Value{Kind: plan.String, Str: "one"}}
+			p.Programs[0].Calls[0].In[0] = plan.Operand{Kind: plan.FromScalar, Scalar: &plan.Value{Kind: plan.String, Str: "one"}}
 		}, "one is no number"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -39,6 +39,9 @@ func Validate(ctx context.Context, o ValidateOptions) (*Validation, error) {
 		return nil, err
 	}
 	v := &validator{ctx: ctx, sources: map[string]*source.File{}, request: r}
+	if v.request.Shared, err = compose.NewShared(); err != nil {
+		return nil, err
+	}
 	if len(o.Paths) == 0 {
 		if v.request.Config == nil {
 			return nil, errors.New("nothing to check: name graph files or folders, or a --config or --checkpoint for the shipped models")

@@ -71,7 +71,7 @@ func (p *Pattern) match(name string, groups []span) bool {
 	if p.steps == nil {
 		return name == p.source
 	}
-	if !strings.HasPrefix(name, p.prefix) || !strings.HasSuffix(name, p.suffix) {
+	if !strings.HasPrefix(name, p.prefix) || !p.ends(name) {
 		return false
 	}
 	m := matcher{steps: p.steps, name: name, groups: groups}
@@ -83,6 +83,15 @@ func (p *Pattern) match(name string, groups []span) bool {
 		m.tried = make([]span, len(p.steps))
 	}
 	return m.from(0, 0)
+}
+
+func (p *Pattern) ends(name string) bool {
+	for _, s := range p.suffixes {
+		if strings.HasSuffix(name, s) {
+			return true
+		}
+	}
+	return false
 }
 
 // from tells whether the steps from k on match the name from byte at on.

@@ -7,11 +7,12 @@ import (
 
 // Pattern is a compiled pattern; it is safe for use by many goroutines.
 type Pattern struct {
-	source         string
-	tokens         []token
-	steps          []step  // none where the pattern is a plain name
-	groups         []group // what the steps capture, in order
-	prefix, suffix string
+	source   string
+	tokens   []token
+	steps    []step  // none where the pattern is a plain name
+	groups   []group // what the steps capture, in order
+	prefix   string
+	suffixes []string // every match ends with one of them
 }
 
 type group struct {
@@ -36,7 +37,7 @@ func Compile(s string) (*Pattern, error) {
 	}
 	p := &Pattern{source: s, tokens: tokens}
 	if len(tokens) == 1 && tokens[0].kind == text {
-		p.prefix, p.suffix = s, s
+		p.prefix = s
 		return p, nil
 	}
 	if err := p.compile(); err != nil {
@@ -111,11 +112,16 @@ func (p *Pattern) literals() {
 			p.prefix = strings.TrimSuffix(p.prefix, ".")
 		}
 	}
-	if t := p.tokens[len(p.tokens)-1]; t.kind == text {
-		p.suffix = t.text
+	switch t := p.tokens[len(p.tokens)-1]; t.kind {
+	case text:
+		p.suffixes = []string{t.text}
 		if n := len(p.tokens); n > 1 && p.tokens[n-2].kind == any {
-			p.suffix = strings.TrimPrefix(p.suffix, ".")
+			p.suffixes[0] = strings.TrimPrefix(t.text, ".")
 		}
+	case choice:
+		p.suffixes = t.choices
+	default:
+		p.suffixes = []string{""}
 	}
 }
 

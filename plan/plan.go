@@ -286,7 +286,7 @@ const (
 type Operand struct {
 	Kind   OperandKind `json:"kind"`
 	Index  int         `json:"index,omitempty"`
-	Scalar Value       `json:"scalar,omitempty"`
+	Scalar *Value      `json:"scalar"` // of FromScalar
 	Type   Type        `json:"-"`
 }
 
