@@ -2,7 +2,7 @@ package main
 
 import (
 	"fmt"
-	"os"
+	"io"
 
 	"github.com/graphrun/graphrun/graphs"
 	"github.com/graphrun/graphrun/ops"
@@ -48,7 +48,7 @@ func (c *schemaCmd) Run(t terminal) error {
 		_, err = t.out.Write(data)
 		return err
 	}
-	if err := os.WriteFile(c.Output, data, 0o644); err != nil {
+	if err := writeFile(c.Output, func(w io.Writer) error { _, err := w.Write(data); return err }); err != nil {
 		return fmt.Errorf("the schema is not written: %w", err)
 	}
 	return nil

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"io"
 	"strings"
 
 	"github.com/graphrun/graphrun/show"
@@ -20,7 +20,7 @@ type showCmd struct {
 	Output  string   `short:"o" placeholder:"FILE" help:"Write to this file instead of standard output."`
 }
 
-func (c *showCmd) Run(ctx context.Context, t terminal) (err error) {
+func (c *showCmd) Run(ctx context.Context, t terminal) error {
 	if c.File == "" {
 		c.File = c.Graph
 	} else if c.Graph != "" && c.Graph != c.File {
@@ -50,16 +50,10 @@ func (c *showCmd) Run(ctx context.Context, t terminal) (err error) {
 	if err := c.about(g, made); err != nil {
 		return err
 	}
-	out := t.out
 	if c.Output != "" {
-		f, err := os.Create(c.Output)
-		if err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, f.Close()) }()
-		out = f
+		return writeFile(c.Output, func(w io.Writer) error { return show.Write(w, g, c.Format) })
 	}
-	return show.Write(out, g, c.Format)
+	return show.Write(t.out, g, c.Format)
 }
 
 // about says what the picture was made for.
