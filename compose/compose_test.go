@@ -183,8 +183,14 @@ func writeFused(b *strings.Builder, p *plan.Plan, g *plan.Program) {
 				names = append(names, c.Operator)
 			}
 		}
-		if path := p.Instances[u.Instance].Path; strings.HasPrefix(path, "layers.0.") || !strings.HasPrefix(path, "layers.") {
-			fmt.Fprintf(b, "  %s in the place of %s: %s\n", p.Instances[u.Instance].Class, g.Calls[u.Place].At, strings.Join(names, ", "))
+		var path, runs string
+		if u.Core >= 0 {
+			path, runs = g.Calls[u.Core].Path, g.Calls[u.Core].Operator
+		} else {
+			path, runs = p.Instances[u.Instance].Path, p.Instances[u.Instance].Class
+		}
+		if strings.HasPrefix(path, "layers.0.") || !strings.HasPrefix(path, "layers.") {
+			fmt.Fprintf(b, "  %s in the place of %s: %s\n", runs, g.Calls[u.Place].At, strings.Join(names, ", "))
 		}
 	}
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // fuse says which calls of a program run as one: the members of a group that a class fills, and a norm before or a sum after
-// a port whose class computes them too. The calls themselves stay as the graph has them.
+// a port whose class computes them too; and operators with those around them. The calls themselves stay as the graph has them.
 func (c *composer) fuse(p *plan.Program) {
 	f := &fuser{c: c, p: p, readers: map[int][]int{}, writer: map[int]int{}}
 	for i := range p.Calls {
@@ -30,7 +30,7 @@ func (c *composer) fuse(p *plan.Program) {
 		if call.Port < 0 || taken[i] {
 			continue
 		}
-		u := plan.Fused{Place: i, Before: -1, Members: []int{i}, After: -1, Instance: call.Instance}
+		u := plan.Fused{Place: i, Before: -1, Members: []int{i}, After: -1, Instance: call.Instance, Core: -1}
 		if members, instance := f.group(i); members != nil {
 			u.Members, u.Instance = members, instance
 			for _, m := range members {
@@ -47,7 +47,55 @@ func (c *composer) fuse(p *plan.Program) {
 		if len(u.Members) > 1 || u.Before >= 0 || u.After >= 0 {
 			p.Fused = append(p.Fused, u)
 		}
+		for _, k := range u.Calls() {
+			taken[k] = true
+		}
 	}
+	for i := range p.Calls {
+		if u, ok := f.around(i, taken); ok {
+			p.Fused = append(p.Fused, u)
+		}
+	}
+}
+
+// around is an operator with those that stand around it, where it takes some in.
+func (f *fuser) around(core int, taken map[int]bool) (plan.Fused, bool) {
+	c, calls := f.c, f.p.Calls
+	call := &calls[core]
+	op := c.reg.Operator(call.Operator)
+	if op == nil || op.Joint == nil || !slices.Contains(c.fused, op.Name) || !slices.Contains(c.plan.Native, op.Name) || call.Group > 0 {
+		return plan.Fused{}, false
+	}
+	j, members := op.Joint.Around(calls, core, func(k int) bool {
+		other := &calls[k]
+		o := c.reg.Operator(other.Operator)
+		if o == nil || taken[k] || other.Group > 0 || len(other.Out) != 1 || o.Native != nil && !slices.Contains(c.plan.Native, o.Name) {
+			return false
+		}
+		read := other.Out[0]
+		if k > core {
+			read = call.Out[0]
+		}
+		return len(f.readers[read]) == 1 && (k < core || f.readers[read][0] == k)
+	})
+	place := members[len(members)-1]
+	if call.State >= 0 {
+		j.State, j.Alone = &c.plan.States[call.State], true
+		for k := range calls {
+			if !slices.Contains(members, k) && uses(&calls[k], call.State) {
+				j.Alone = false
+				if k > core && k < place {
+					return plan.Fused{}, false // it would come before what it waits for
+				}
+			}
+		}
+	}
+	return plan.Fused{Place: place, Before: -1, Members: members, After: -1, Instance: -1, Core: core}, len(members) > 1 && op.Joint.Accept(j)
+}
+
+// uses tells whether a call has anything to do with a state.
+func uses(c *plan.Call, state int) bool {
+	return c.State == state || slices.ContainsFunc(c.In, func(in plan.Operand) bool { return in.Kind == plan.FromState && in.Index == state })
 }
 
 type fuser struct {

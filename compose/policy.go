@@ -35,7 +35,7 @@ func (c *composer) nativeOperators() bool {
 	return good
 }
 
-// fusedOperators are those that some variant in force lets classes take into their own calls.
+// fusedOperators are those that some variant in force lets classes take into their own calls, and those that take in others.
 func (c *composer) fusedOperators() bool {
 	good := true
 	for _, v := range c.variants {
@@ -44,8 +44,13 @@ func (c *composer) fusedOperators() bool {
 			for _, class := range c.reg.Classes() {
 				names = append(append(names, class.Before...), class.After...)
 			}
+			for _, o := range c.reg.Operators() {
+				if o.Joint != nil {
+					names = append(names, o.Name)
+				}
+			}
 			if !containsString(names, w.Text) {
-				c.list.Errorf("not-fused", w.At, "no class takes an operator %s into its own call", w.Text).Among(w.Text, names, "operators that some class takes in")
+				c.list.Errorf("not-fused", w.At, "nothing runs as one with an operator %s", w.Text).Among(w.Text, names, "operators that run as one with others")
 				good = false
 				continue
 			}

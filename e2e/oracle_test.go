@@ -92,11 +92,17 @@ func open(t *testing.T, path string, graphOf ...string) *engine.Engine {
 	if graph != "" {
 		graph = filepath.Join("..", graph)
 	}
+	return openAs(t, path, graph)
+}
+
+// openAs is open with variants beside the exact classes.
+func openAs(t *testing.T, path, graph string, variants ...string) *engine.Engine {
+	t.Helper()
 	ck, err := header.Open(path)
 	require.NoError(t, err)
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Graph: graph, Shipped: graphs.Files, Registry: reg, Config: ck.Config, Checkpoint: ck, Exact: true})
+	r, err := compose.Compose(context.Background(), compose.Request{Graph: graph, Shipped: graphs.Files, Registry: reg, Config: ck.Config, Checkpoint: ck, Variants: variants, Exact: true})
 	require.NoError(t, err)
 	for _, d := range r.Diagnostics.Sorted() {
 		t.Log(d.Error(), d.Help)

@@ -83,7 +83,7 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 		p.results = append(p.results, result{out.Name, out.Slot})
 	}
 	constant := newConstants(g)
-	units := unitsOf(g)
+	units := e.unitsOf(g)
 	for i := 0; i < len(g.Calls); i++ {
 		src := &g.Calls[i]
 		if u := units[i]; u != nil {
@@ -155,6 +155,12 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 	if op == nil {
 		return nil, fmt.Errorf("this engine has no operator %s", src.Operator)
 	}
+	b := e.buildOf(src)
+	return e.made(src.Operator, func() (registry.Run, error) { return e.construct(op, b) })
+}
+
+// buildOf is what an operator's constructor may ask.
+func (e *Engine) buildOf(src *plan.Call) *registry.Build {
 	b := &registry.Build{Args: src.Args, Types: src.Types, State: src.State, Device: e.device, Workers: e.workers, Scope: e.scope,
 		Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup, States: make([]int, len(src.In))}
 	for i := range src.In {
@@ -170,7 +176,7 @@ func (e *Engine) operator(src *plan.Call) (registry.Run, error) {
 		}
 		b.Inputs = append(b.Inputs, arg)
 	}
-	return e.made(src.Operator, func() (registry.Run, error) { return e.construct(op, b) })
+	return b
 }
 
 // construct makes an operator's function: of the CPU's own kernels where the plan says so and they serve the call.

@@ -122,6 +122,9 @@ func checkGroup(g *plan.Program, i int, done map[int]bool) error {
 
 // checkFused holds what runs as one to be an operator, ports on one value and an operator.
 func checkFused(p *plan.Plan, g *plan.Program, u *plan.Fused) error {
+	if u.Core >= 0 {
+		return checkJoint(g, u)
+	}
 	if len(u.Members) == 0 || len(u.Members) > 1 && u.After >= 0 || u.Instance < 0 || u.Instance >= len(p.Instances) || !slices.Contains(u.Calls(), u.Place) {
 		return fmt.Errorf("what runs as one in the place of call %d is not whole", u.Place)
 	}
@@ -133,6 +136,22 @@ func checkFused(p *plan.Plan, g *plan.Program, u *plan.Fused) error {
 			return at(g.Calls[i].Path, g.Calls[i].At, fmt.Errorf("a port stands where an operator runs as one with others, or the other way round"))
 		case slices.Contains(u.Members, i) && (len(g.Calls[i].In) == 0 || len(g.Calls[i].Out) != 1), u.Before == i && len(g.Calls[i].Types) != 1:
 			return at(g.Calls[i].Path, g.Calls[i].At, fmt.Errorf("what runs as one with others takes a value and gives one"))
+		}
+	}
+	return nil
+}
+
+// checkJoint holds what an operator takes in to be operators.
+func checkJoint(g *plan.Program, u *plan.Fused) error {
+	if !slices.Contains(u.Members, u.Core) || !slices.Contains(u.Members, u.Place) || u.Before >= 0 || u.After >= 0 {
+		return fmt.Errorf("what runs as one in the place of call %d is not whole", u.Place)
+	}
+	for _, i := range u.Members {
+		switch {
+		case i < 0 || i >= len(g.Calls):
+			return fmt.Errorf("call %d among %d runs as one with others", i, len(g.Calls))
+		case g.Calls[i].Operator == "" || len(g.Calls[i].In) == 0 || len(g.Calls[i].Out) != 1:
+			return at(g.Calls[i].Path, g.Calls[i].At, fmt.Errorf("an operator that takes a value and gives one runs as one with others, nothing else"))
 		}
 	}
 	return nil

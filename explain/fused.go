@@ -1,6 +1,11 @@
 package explain
 
-import "github.com/graphrun/graphrun/plan"
+import (
+	"slices"
+	"strings"
+
+	"github.com/graphrun/graphrun/plan"
+)
 
 // Fused is what runs as one call, in the programs of a range of rows.
 type Fused struct {
@@ -23,7 +28,7 @@ func fused(p *plan.Plan) []Fused {
 		g := &p.Programs[i]
 		for k := range g.Fused {
 			u := &g.Fused[k]
-			x := key{g.Entry, Pattern(p.Instances[u.Instance].Path), fusedText(p, g, u), Rows{g.First, g.Last}}
+			x := key{g.Entry, Pattern(fusedPath(p, g, u)), fusedText(p, g, u), Rows{g.First, g.Last}}
 			n, ok := at[x]
 			if !ok {
 				n = len(out)
@@ -38,7 +43,23 @@ func fused(p *plan.Plan) []Fused {
 	return out
 }
 
+func fusedPath(p *plan.Plan, g *plan.Program, u *plan.Fused) string {
+	if u.Core >= 0 {
+		return g.Calls[u.Core].Path
+	}
+	return p.Instances[u.Instance].Path
+}
+
 func fusedText(p *plan.Plan, g *plan.Program, u *plan.Fused) string {
+	if u.Core >= 0 {
+		var names []string // each once: q and k have the same before them
+		for _, k := range u.Members {
+			if name := g.Calls[k].Operator; !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		return strings.Join(names, " > ")
+	}
 	text := ClassText(p, u.Instance)
 	if u.Before >= 0 {
 		text = g.Calls[u.Before].Operator + " > " + text

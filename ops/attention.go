@@ -26,6 +26,7 @@ func attention() []*registry.Operator {
 			optional("causal", "bool", "mask what lies ahead; true with a state, false without where it is not said")},
 		State: registry.OptionalState,
 		Infer: inferAttend, Build: buildAttend, Native: nativeAttend,
+		Joint:          attendJoint(),
 		NativeNumerics: "scores, softmax and sums in float32, rounded once: max |Δ| / max |ref| below 1e-5 in float32",
 	}}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
@@ -196,6 +197,39 @@ func TestAttendThroughAWindow(t *testing.T) {
 		first += count
 	}
 	require.Equal(t, n, first)
+}
+
+// The kernel's single steps over a ring equal attention over all positions with a window's mask, also where the ring's first
+// buffer is the projections' own array.
+func TestAttendStepsThroughAWindow(t *testing.T) {
+	r := newRig(t)
+	workers, err := native.NewWorkers(2)
+	require.NoError(t, err)
+	r.ends = append(r.ends, workers.Free)
+	const n, window = 40, 8
+	q, k, v := r.filled(dtype.Float32, 1, 1, 4, n, 16), r.filled(dtype.Float32, 2, 1, 2, n, 16), r.filled(dtype.Float32, 5, 1, 2, n, 16)
+	want := r.scope.Own(r.apply("attend", []any{q, k, v, causalMask(r.call, n, 0, window)}, args("scale", 0.25))[0].Clone())
+	for _, steps := range [][]int{{1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1}, {5, 1, 1, 1, 1, 1, 7, 1, 1}, {8, 1, 1, 1}, {12, 1, 2, 1, 1, 8, 1, 1, 1, 1}} {
+		decl := cacheState("heads", 2, "dim", 16, "window", window)
+		cache := newCache(r, decl).(*rotatingCache)
+		a := &native.Attention{Workers: workers, Scale: 0.25}
+		first := 0
+		for _, count := range steps {
+			cache.Begin()
+			clear(r.call.Memo)
+			cut := func(a mlx.Array) mlx.Array { return along(r.scope, a, 2, first, first+count) }
+			if count == 1 {
+				got := cache.attend(r.call, a, cut(q), cut(k), cut(v))
+				d, err := r.scope.Max(r.scope.Abs(r.scope.Subtract(got, cut(want))), false).ItemFloat()
+				require.NoError(t, err)
+				require.Less(t, d, 1e-5, "%v, position %d", steps, first)
+			} else {
+				keys, values := cache.Update(r.call.Scope, cut(k), cut(v))
+				require.NoError(t, mlx.Eval(keys, values))
+			}
+			first += count
+		}
+	}
 }
 
 func TestArrayState(t *testing.T) {

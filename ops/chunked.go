@@ -46,7 +46,7 @@ func (c *chunkedCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Arra
 	n, used := k.Dim(2), c.offset-c.first
 	keys, values := c.keys, c.values
 	if !keys.Valid() || used+n > keys.Dim(2) {
-		keys, values = grown(s, c.keys, k, used, n), grown(s, c.values, v, used, n)
+		keys, values = grown(s, c.keys, rowsOf(k), used, n), grown(s, c.values, rowsOf(v), used, n)
 	}
 	if !c.put(s, keys, values, k, v, used) {
 		return mlx.Array{}, mlx.Array{}

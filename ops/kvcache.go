@@ -159,19 +159,32 @@ func whole(s *mlx.Scope, a mlx.Array, first, last int) mlx.Array {
 	return along(s, a, 2, first, last)
 }
 
-// zeroRows makes n positions of zeros like those of a; null of null.
-func zeroRows(s *mlx.Scope, a mlx.Array, n int) mlx.Array {
+// cacheRows is what a buffer holds of each position: [batch, heads, .., dim]. The zero value holds nothing.
+type cacheRows struct {
+	batch, heads, dim int
+	dtype             mlx.Dtype
+}
+
+// rowsOf is what an array [B, heads, T, dim] has.
+func rowsOf(a mlx.Array) cacheRows {
 	if !a.Valid() {
-		return a
+		return cacheRows{}
 	}
-	size := append([]int(nil), a.Shape()...)
-	size[2] = n
-	return s.Zeros(size, a.Dtype())
+	size := a.Shape()
+	return cacheRows{size[0], size[1], size[3], a.Dtype()}
+}
+
+// zeros makes n positions; null of nothing.
+func (r cacheRows) zeros(s *mlx.Scope, n int) mlx.Array {
+	if r == (cacheRows{}) {
+		return mlx.Array{}
+	}
+	return s.Zeros([]int{r.batch, r.heads, n, r.dim}, r.dtype)
 }
 
 // grown is a buffer for n more positions after prev: whole steps of zeros, behind what is used of the old one.
-func grown(s *mlx.Scope, old, like mlx.Array, prev, n int) mlx.Array {
-	fresh := zeroRows(s, like, (cacheStep+n-1)/cacheStep*cacheStep)
+func grown(s *mlx.Scope, old mlx.Array, like cacheRows, prev, n int) mlx.Array {
+	fresh := like.zeros(s, (cacheStep+n-1)/cacheStep*cacheStep)
 	if !old.Valid() {
 		return fresh
 	}
@@ -187,15 +200,20 @@ type fullCache struct{ kvArrays }
 
 func (c *fullCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
 	n := k.Dim(2)
-	keys, values := c.keys, c.values
-	if !keys.Valid() || c.offset+n > keys.Dim(2) {
-		keys, values = grown(s, c.keys, k, c.offset, n), grown(s, c.values, v, c.offset, n)
-	}
+	keys, values := c.room(s, rowsOf(k), rowsOf(v), n)
 	if !c.put(s, keys, values, k, v, c.offset) {
 		return mlx.Array{}, mlx.Array{}
 	}
 	c.offset += n
 	return c.Read(s)
+}
+
+// room is the buffers with room for n more positions.
+func (c *fullCache) room(s *mlx.Scope, k, v cacheRows, n int) (keys, values mlx.Array) {
+	if c.keys.Valid() && c.offset+n <= c.keys.Dim(2) {
+		return c.keys, c.values
+	}
+	return grown(s, c.keys, k, c.offset, n), grown(s, c.values, v, c.offset, n)
 }
 
 func (c *fullCache) Read(s *mlx.Scope) (mlx.Array, mlx.Array) { return c.upTo(s, c.offset) }

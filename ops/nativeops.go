@@ -5,6 +5,7 @@ import (
 
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/mlx/native"
+	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
 
@@ -33,6 +34,18 @@ func nativeRope(b *registry.Build) (registry.Run, error) {
 	if err != nil || sc.gain != 1 || sc.kind == "dynamic" {
 		return nil, err
 	}
+	rates, err := sc.rates(b)
+	if err != nil {
+		return nil, err
+	}
+	w, state, neighbours := b.Workers, b.States[1], sc.neighbours(b.Args)
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
+		return []mlx.Array{w.Rope(c.Scope, in[0], rates, neighbours, c.States[state].Offset())}
+	}, nil
+}
+
+// rates are the angles of a position's pairs, for position 1.
+func (sc scaling) rates(b *registry.Build) ([]float32, error) {
 	freqs, err := sc.frequencies(b)
 	if err != nil {
 		return nil, err
@@ -42,20 +55,22 @@ func nativeRope(b *registry.Build) (registry.Run, error) {
 	for i := range rates {
 		rates[i] = float32(sc.positions * math.Pow(b.Args.Float("base"), -2*float64(i)/float64(dims)))
 	}
-	if freqs.Valid() {
-		f, err := freqs.Float32s()
-		if err != nil {
-			return nil, err
-		}
-		for i := range rates {
-			rates[i] = float32(sc.positions / float64(f[i]))
-		}
+	if !freqs.Valid() {
+		return rates, nil
 	}
-	w, state := b.Workers, b.States[1]
-	neighbours := b.Args.Bool("traditional") && sc.kind != "longrope"
-	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
-		return []mlx.Array{w.Rope(c.Scope, in[0], rates, neighbours, c.States[state].Offset())}
-	}, nil
+	f, err := freqs.Float32s()
+	if err != nil {
+		return nil, err
+	}
+	for i := range rates {
+		rates[i] = float32(sc.positions / float64(f[i]))
+	}
+	return rates, nil
+}
+
+// neighbours tells whether pairs are (2i, 2i + 1): longrope always pairs halves, as mlx-lm's SuScaledRoPE does.
+func (sc scaling) neighbours(args plan.Args) bool {
+	return args.Bool("traditional") && sc.kind != "longrope"
 }
 
 // nativeAttend serves causal attention that appends to a cache of all positions, without a mask or sinks of its own.
@@ -75,25 +90,6 @@ func nativeAttend(b *registry.Build) (registry.Run, error) {
 		if !ok || cache.valueDim == 0 {
 			return exact(c, in) // a window's or a chunk's cache: decided by the state's declaration, the same in each forward
 		}
-		return []mlx.Array{cache.attend(c, a, in[0], in[1], in[2], 2)}
+		return []mlx.Array{cache.attend(c, a, in[0], in[1], in[2])}
 	}, nil
-}
-
-// attend appends and reads in one call. axis is that of positions in q, k and v.
-//
-// It writes into the buffers' own memory though a step that is still running may read them. That is right because a cache's
-// buffers are its own (grown makes them), each array that was taken from them shows positions before offset alone, and
-// forwards run one after another on one stream.
-func (c *fullCache) attend(call *registry.Call, a *native.Attention, q, k, v mlx.Array, axis int) mlx.Array {
-	n, s := k.Dim(axis), call.Scope
-	keys, values := c.keys, c.values
-	if !keys.Valid() || c.offset+n > keys.Dim(2) {
-		keys, values = grown(s, c.keys, k, c.offset, n), grown(s, c.values, v, c.offset, n)
-	}
-	y, newKeys, newValues := a.Append(s, q, k, v, keys, values, native.Place{Position: c.offset, At: c.offset, Seen: c.offset + 1})
-	if !c.hold(s, newKeys, newValues) {
-		return mlx.Array{}
-	}
-	c.offset += n
-	return y
 }

@@ -9,10 +9,11 @@ import (
 // RotatingKVCache with keep 0). What is read after single steps is in ring order: attention does not care.
 type rotatingCache struct {
 	kvArrays
-	index int // where the next position goes
+	index    int  // where the next position goes
+	straight bool // the buffers are in row order and nobody else's
 }
 
-func (c *rotatingCache) Reset() { c.kvArrays.Reset(); c.index = 0 }
+func (c *rotatingCache) Reset() { c.kvArrays.Reset(); c.index, c.straight = 0, false }
 
 func (c *rotatingCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
 	if n := k.Dim(2); n != 1 {
@@ -29,7 +30,7 @@ func (c *rotatingCache) append(s *mlx.Scope, k, v mlx.Array, n int) (mlx.Array, 
 		return mlx.Array{}, mlx.Array{}
 	}
 	c.offset += n
-	c.index = c.keys.Dim(2)
+	c.index, c.straight = c.keys.Dim(2), false
 	return c.Read(s)
 }
 
@@ -62,7 +63,18 @@ func (c *rotatingCache) ordered(s *mlx.Scope, old, fresh mlx.Array) mlx.Array {
 
 // turn writes one position: into new room until the window is reached, then over the oldest.
 func (c *rotatingCache) turn(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
-	keys, values, index := c.keys, c.values, c.index
+	keys, values, index := c.room(s, rowsOf(k), rowsOf(v))
+	if !c.put(s, keys, values, k, v, index) {
+		return mlx.Array{}, mlx.Array{}
+	}
+	c.offset++
+	c.index = index + 1
+	return c.Read(s)
+}
+
+// room is the buffers with a place for one position more, and the place.
+func (c *rotatingCache) room(s *mlx.Scope, k, v cacheRows) (keys, values mlx.Array, index int) {
+	keys, values, index = c.keys, c.values, c.index
 	size := keys.Dim(2)
 	if !keys.Valid() || c.offset >= size && size < c.window {
 		room := min(cacheStep, c.window-c.offset)
@@ -76,17 +88,12 @@ func (c *rotatingCache) turn(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array
 	if index == c.window {
 		index = 0
 	}
-	if !c.put(s, keys, values, k, v, index) {
-		return mlx.Array{}, mlx.Array{}
-	}
-	c.offset++
-	c.index = index + 1
-	return c.Read(s)
+	return keys, values, index
 }
 
 // widened is old with room more positions of zeros behind it.
-func widened(s *mlx.Scope, old, like mlx.Array, room int) mlx.Array {
-	fresh := zeroRows(s, like, room)
+func widened(s *mlx.Scope, old mlx.Array, like cacheRows, room int) mlx.Array {
+	fresh := like.zeros(s, room)
 	if !old.Valid() {
 		return fresh
 	}

@@ -202,14 +202,15 @@ type Program struct {
 }
 
 // Fused is what runs as one call: a port's, or those of the members of a group, with a norm before and a sum after where the
-// class computes these too. All are indices into Program.Calls, in whose results nothing changes by it; what lies between
+// class computes these too; or an operator's with those of the operators around it. All are indices into Program.Calls, in whose results nothing changes by it; what lies between
 // the calls is never made.
 type Fused struct {
 	Place    int   `json:"place"`    // the call in whose place it runs
 	Before   int   `json:"before"`   // the operator whose result the members alone read, -1: none
-	Members  []int `json:"members"`  // calls of ports, all of one value
+	Members  []int `json:"members"`  // calls of ports, all of one value; of an operator and those around it, in order
 	After    int   `json:"after"`    // the operator that alone reads the one member's result, -1: none
-	Instance int   `json:"instance"` // of the port, or of the group
+	Instance int   `json:"instance"` // of the port, or of the group; -1: an operator
+	Core     int   `json:"core"`     // the call whose operator takes the others in, -1: none
 }
 
 // Group is a run of calls, one after another, that make one function for MLX's compile: a block that is marked so. It holds

@@ -27,6 +27,8 @@ type Operator struct {
 	// serve the call, which Build then does. NativeNumerics is the bound.
 	Native         func(b *Build) (Run, error)
 	NativeNumerics string
+	// Joint says what can run as one with the operator; nil: nothing.
+	Joint *Joint
 	// Build makes the function that runs. It is called once per call of a plan, never in a forward.
 	Build func(b *Build) (Run, error)
 }

@@ -18,7 +18,7 @@ func (b *builder) variant() *Schema {
 		key("bind", list("Which class computes with which port's weights, at which row counts. Later lines win; what no line says is exact.", b.bindLine())),
 		key("states", list("How states are read and rolled back.", b.stateLine())),
 		key("native", textOrList("Operators that the CPU's own kernels compute, where they serve the call: bounded, not exact.")),
-		key("fuse", textOrList("Operators that a class beside them takes into its own call where it can, without changing a bit: rms_norm before a product, add after one.")),
+		key("fuse", textOrList("Operators that a class beside them takes into its own call where it can, rms_norm before a product, add after one; and operators that take in those around them: attend. No bit changes.")),
 		key("submit", submit()),
 		key("verify_cost", named("The cost of verifying n tokens, of one step, for choosing the depth of a draft.", `^[0-9]+$`, typed("float"))),
 		key("examples", ref("examples")),

@@ -56,12 +56,23 @@ struct Turn {
 };
 
 struct Options {
-  int heads, kv_heads; // of three axes; 0: there are four
-  bool norm_q, norm_k, neighbours;
+  int layout[3]; // of q, k and v, see native.h
+  bool merged, norm_q, norm_k, neighbours;
   float eps_q, eps_k, scale;
   int64_t position, at, seen;
   std::vector<float> rates;
 };
+
+// The shape as [B, heads, T, D] of what lies in one of the layouts.
+Shape shape_of(const array &a, int layout, const char *name) {
+  type_of(a.dtype(), name);
+  if (layout <= 0) {
+    need_heads(a, name);
+    return layout == 0 ? a.shape() : Shape{a.shape(0), a.shape(2), a.shape(1), a.shape(3)};
+  }
+  if (a.ndim() != 3 || a.shape(2) % layout != 0) throw std::invalid_argument(std::string(name) + " is not [B, T, heads * D]");
+  return {a.shape(0), layout, a.shape(1), a.shape(2) / layout};
+}
 
 void append(Workers &on, const Heads &x, const Heads &to, int64_t at, const Turn &turn) {
   const auto row = [&](int64_t b, int64_t h, int64_t t, float *a) {
@@ -187,13 +198,13 @@ class Attention : public Native {
   Attention(mlx::core::Stream s, std::shared_ptr<Workers> on, Options o) : Native(s, std::move(on)), o_(std::move(o)) {}
   const char *name() const override { return "NativeAttention"; }
 
-  // in: q, k, v, the buffers of keys and values, then the gains that there are; out: y and the buffers. With three axes heads
-  // lie side by side in a row; with four y [B, heads, T, D] is stored that way.
+  // in: q, k, v, the buffers of keys and values, then the gains that there are; out: y and the buffers. y is stored as
+  // [B, T, heads, D] also where its shape is [B, heads, T, D]: merging heads then copies nothing.
   void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
-    const Heads q = heads_of(in[0], o_.heads, "q"), k = heads_of(in[1], o_.kv_heads, "k"), v = heads_of(in[2], o_.kv_heads, "v");
+    const Heads q = heads_of(in[0], o_.layout[0], "q"), k = heads_of(in[1], o_.layout[1], "k"), v = heads_of(in[2], o_.layout[2], "v");
     array &y = out[0];
     Heads to{{}, q.b, q.h, q.t, v.d, q.t * q.h * v.d, v.d, q.h * v.d};
-    if (o_.heads) {
+    if (o_.merged) {
       allocate(y);
     } else {
       const bool rows = q.h == 1 || q.t == 1;
@@ -224,18 +235,20 @@ class Attention : public Native {
   }
 
  private:
-  Heads heads_of(const array &a, int heads, const char *name) {
+  Heads heads_of(const array &a, int layout, const char *name) {
+    const Shape s = shape_of(a, layout, name); // [B, heads, T, D]
     const int last = a.ndim() - 1;
-    const bool straight = a.strides(last) == 1 || a.shape(last) == 1;
-    const Span span = straight ? span_of(a, name) : rows_of(a, name);
-    if (heads) {
-      const int64_t t = a.shape(1), width = a.shape(2), d = width / heads;
-      if (straight) return {span, a.shape(0), heads, t, d, a.strides(0), d, a.strides(1)};
-      return {span, a.shape(0), heads, t, d, t * width, d, width};
+    Strides at(a.strides());
+    Span span;
+    if (at[last] == 1 || a.shape(last) == 1) {
+      span = span_of(a, name);
+    } else {
+      span = rows_of(a, name);
+      at[last] = 1;
+      for (int i = last; i > 0; i--) at[i - 1] = at[i] * a.shape(i);
     }
-    const int64_t h = a.shape(1), t = a.shape(2), d = a.shape(3);
-    if (straight) return {span, a.shape(0), h, t, d, a.strides(0), a.strides(1), a.strides(2)};
-    return {span, a.shape(0), h, t, d, h * t * d, t * d, d};
+    const int64_t head = layout > 0 ? s[3] : at[layout == 0 ? 1 : 2], row = at[layout == 0 ? 2 : 1];
+    return {span, s[0], s[1], s[2], s[3], at[0], head, row};
   }
 
   // The old buffer is written to, see layer.go. MLX's own test of whether anybody else holds it would say yes as long as the
@@ -255,17 +268,6 @@ class Attention : public Native {
   Options o_;
 };
 
-// Rows of heads: [B, T, heads * D] where heads is given, else [B, heads, T, D].
-Shape shape_of(const array &a, int heads, const char *name) {
-  type_of(a.dtype(), name);
-  if (!heads) {
-    need_heads(a, name);
-    return a.shape();
-  }
-  if (a.ndim() != 3 || a.shape(2) % heads != 0) throw std::invalid_argument(std::string(name) + " is not [B, T, heads * D]");
-  return {a.shape(0), heads, a.shape(1), a.shape(2) / heads};
-}
-
 }  // namespace
 }  // namespace gr
 
@@ -278,7 +280,7 @@ grn_three grn_attention(const grn_attend *w, const uintptr_t *in, const float *r
     Shape s[5];
     for (int i = 0; i < 5; i++) {
       a.push_back(array_of(in[i], names[i]));
-      s[i] = shape_of(a[i], i > 2 ? 0 : i ? w->kv_heads : w->heads, names[i]);
+      s[i] = shape_of(a[i], i > 2 ? 0 : w->layout[i], names[i]);
     }
     const Shape &q = s[0], &k = s[1], &v = s[2], &keys = s[3], &values = s[4];
     auto type_q = a[0].dtype(), type_k = a[1].dtype();
@@ -299,9 +301,9 @@ grn_three grn_attention(const grn_attend *w, const uintptr_t *in, const float *r
     if (w->at < 0 || w->at + k[2] > keys[2] || w->seen < 1 || w->seen + k[2] - 1 > keys[2])
       throw std::invalid_argument("the cache has no such positions");
     if (2 * w->rates > q[3]) throw std::invalid_argument("more entries are rotated than there are");
-    Options o{w->heads, w->kv_heads, w->norm_q, w->norm_k, w->neighbours, w->eps_q, w->eps_k, w->scale, w->position, w->at, w->seen,
+    Options o{{w->layout[0], w->layout[1], w->layout[2]}, w->merged, w->norm_q, w->norm_k, w->neighbours, w->eps_q, w->eps_k, w->scale, w->position, w->at, w->seen,
               std::vector<float>(rates, rates + w->rates)};
-    Shape y = w->heads ? Shape{q[0], q[2], q[1] * v[3]} : Shape{q[0], q[1], q[2], v[3]};
+    Shape y = w->merged ? Shape{q[0], q[2], q[1] * v[3]} : Shape{q[0], q[1], q[2], v[3]};
     auto out = array::make_arrays({y, keys, values}, {mlx::core::promote_types(type_q, type_k), a[3].dtype(), a[4].dtype()},
                                   std::make_shared<Attention>(stream_of(w->stream), workers_of(w->workers), std::move(o)), a);
     for (int i = 0; i < 3; i++) r.a[i] = reinterpret_cast<uintptr_t>(new array(out[i]));

@@ -6,15 +6,21 @@ import "github.com/graphrun/graphrun/mlx"
 type Attention struct {
 	Workers *Workers
 	Scale   float32 // of the scores
-	// Heads and KVHeads say that q is [B, T, heads * D] and k and v [B, T, kv_heads * D], as projections give them; the result is
-	// like q then. 0: [B, heads, T, D].
-	Heads, KVHeads int
+	// Layout is how q, k and v lie: HeadsFirst, HeadsLast or, as projections give them, [B, T, n * D] for n heads.
+	Layout [3]int
+	Merged bool // the result is [B, T, heads * D]; else [B, heads, T, D]
 	// What is done to each head of q and k before: a norm, then a rotation of the first 2 len(Rates) entries by the angles
 	// position * rates, in pairs (i, i + len(Rates)) or neighbours. Each is rounded as if it stood alone.
 	Q, K       HeadNorm
 	Rates      []float32
 	Neighbours bool
 }
+
+// Layouts with an axis of heads.
+const (
+	HeadsFirst = 0  // [B, heads, T, D]
+	HeadsLast  = -1 // [B, T, heads, D]
+)
 
 // HeadNorm is an rms norm over a head's entries.
 type HeadNorm struct {

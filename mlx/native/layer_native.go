@@ -42,8 +42,11 @@ func (a *Attention) call(s *mlx.Scope, in [5]mlx.Array, p Place) (y, keys, value
 	c := C.grn_attend{
 		workers: C.uintptr_t(a.Workers.handle), stream: C.uintptr_t(s.Stream().Handle()), gain_q: handle(a.Q.Gain), gain_k: handle(a.K.Gain),
 		norm_q: C.bool(a.Q.On), norm_k: C.bool(a.K.On), neighbours: C.bool(a.Neighbours), eps_q: C.float(a.Q.Eps), eps_k: C.float(a.K.Eps),
-		scale: C.float(a.Scale), heads: C.int(a.Heads), kv_heads: C.int(a.KVHeads), rates: C.int(len(a.Rates)),
+		scale: C.float(a.Scale), merged: C.bool(a.Merged), rates: C.int(len(a.Rates)),
 		position: C.int(p.Position), at: C.int(p.At), seen: C.int(p.Seen),
+	}
+	for i, l := range a.Layout {
+		c.layout[i] = C.int(l)
 	}
 	r := C.grn_attention(&c, &handles[0], (*C.float)(unsafe.SliceData(a.Rates)))
 	if err := failure(r.err); err != nil {

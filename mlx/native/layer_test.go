@@ -101,37 +101,3 @@ func TestLayerRefuses(t *testing.T) {
 		require.EqualError(t, s.ResetErr(), "the cache has no such positions")
 	})
 }
-
-// TestAttentionWritesInPlace: a step that is built while the one before it still runs copies no buffer, and both give what
-// attention over all rows gives.
-func TestAttentionWritesInPlace(t *testing.T) {
-	w, err := native.NewWorkers(2)
-	require.NoError(t, err)
-	defer w.Free()
-	onStream(t, func(s *mlx.Scope) {
-		const heads, room, size, steps = 4, 2048, 64, 6
-		r := rand.New(rand.NewPCG(11, 12))
-		a := native.Attention{Workers: w, Scale: 0.125}
-		x := normal(t, s, r, mlx.Float32, 1, heads, 1000+steps, size)
-		keys, values := s.Zeros([]int{1, heads, room, size}, mlx.Float32), s.Zeros([]int{1, heads, room, size}, mlx.Float32)
-		cut := func(first, last int) mlx.Array {
-			return s.Slice(x, []int{0, 0, first, 0}, []int{1, heads, last, size}, []int{1, 1, 1, 1})
-		}
-		past := cut(0, 1000)
-		y, keys, values := a.Append(s, past, past, past, keys, values, native.Place{Seen: 1})
-		require.NoError(t, mlx.Eval(y, keys, values))
-		active := mlx.ActiveMemory()
-		require.NoError(t, mlx.ResetPeakMemory())
-		var got []mlx.Array
-		for i := 1000; i < 1000+steps; i++ {
-			row := cut(i, i+1)
-			y, keys, values = a.Append(s, row, row, row, keys, values, native.Place{At: i, Seen: i + 1})
-			require.NoError(t, mlx.AsyncEval(y))
-			got = append(got, y)
-		}
-		require.NoError(t, mlx.Eval(append(got, keys)...))
-		require.Less(t, mlx.PeakMemory()-active, heads*room*size*4, "a buffer is copied")
-		want := s.FastScaledDotProductAttention(x, x, x, 0.125, "causal", mlx.Array{}, mlx.Array{}, false)
-		near(t, s, s.Slice(want, []int{0, 0, 1000, 0}, []int{1, heads, 1000 + steps, size}, []int{1, 1, 1, 1}), s.ConcatenateAxis(got, 2), 2e-5, "attend")
-	})
-}

@@ -48,7 +48,9 @@ typedef struct {
   uintptr_t workers, stream, gain_q, gain_k; // gains may be 0
   bool norm_q, norm_k, neighbours;
   float eps_q, eps_k, scale;
-  int heads, kv_heads, rates; // heads 0: q, k and v have an axis of heads
+  int layout[3]; // of q, k, v: 0 [B, heads, T, D], -1 [B, T, heads, D], n [B, T, n * D]
+  bool merged;   // y is [B, T, heads * D], else [B, heads, T, D]
+  int rates;
   int position, at, seen;
 } grn_attend;
 
