@@ -76,7 +76,7 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		return err
 	}
 	logits := p.process(sc, sc.SqueezeAxis(results[program.index(logitsOutput)], 1))
-	logprobs := sc.Subtract(logits, sc.Logsumexp(logits, true))
+	logprobs := s.engine.logprobs(sc, logits)
 	id := p.sample(sc, logprobs)
 	d := drawn{id, sc.Take(logprobs, id)}
 	if err := sc.ResetErr(); err != nil {
@@ -97,6 +97,15 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		return s.broken
 	}
 	return nil
+}
+
+// logprobs are the log probabilities of logits [1, V]: as mlx-lm computes them or, where the plan takes the CPU's own
+// kernels, by one of those.
+func (e *Engine) logprobs(sc *mlx.Scope, logits mlx.Array) mlx.Array {
+	if e.workers != nil && len(e.plan.Native) > 0 {
+		return e.workers.LogSoftmax(sc, logits)
+	}
+	return sc.Subtract(logits, sc.Logsumexp(logits, true))
 }
 
 func (d drawn) read() (Token, error) {

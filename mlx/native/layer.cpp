@@ -1,6 +1,7 @@
 //go:build cgo && mlx
 
 #include <algorithm>
+#include <cmath>
 
 #include "arrays.h"
 
@@ -63,6 +64,43 @@ class SwiGLU : public Native {
         on.kernels.swiglu(g + first, u + first, values + first, count);
         if (to.type != Type::f32) on.kernels.narrow(to.type, values + first, to.at(first), count);
       });
+    });
+  }
+};
+
+// Logits less the logarithm of the sum of their exponentials: of pieces side by side, since there is mostly one row.
+class LogSoftmax : public Native {
+ public:
+  using Native::Native;
+  const char *name() const override { return "NativeLogSoftmax"; }
+
+  void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
+    array &y = out[0];
+    allocate(y);
+    const Span x = rows_of(in[0], "x"), to = span_of(y, "y");
+    const int64_t width = y.shape(-1), rows = width ? (int64_t)y.size() / width : 0;
+    dispatch([=](Workers &on) {
+      constexpr int64_t kPiece = 4096;
+      const int pieces = (int)((width + kPiece - 1) / kPiece);
+      const float *values = floats_of(on, x, rows * width, kX);
+      auto *parts = (float *)on.pool.scratch(kWeight, sizeof(float) * 2 * pieces);
+      float *result = to.type == Type::f32 ? nullptr : (float *)on.pool.scratch(kGate, sizeof(float) * width);
+      for (int64_t r = 0; r < rows; r++) {
+        const float *row = values + r * width;
+        float *made = result ? result : (float *)to.data + r * width;
+        on.pool.run(pieces, [&](int p, int) {
+          on.kernels.sum_exp(row + p * kPiece, std::min(kPiece, width - p * kPiece), parts + 2 * p, parts + 2 * p + 1);
+        });
+        float top = -INFINITY, total = 0;
+        for (int p = 0; p < pieces; p++) top = !(parts[2 * p] <= top) ? parts[2 * p] : top;
+        for (int p = 0; p < pieces; p++)
+          if (parts[2 * p] != -INFINITY) total += parts[2 * p + 1] * std::exp(parts[2 * p] - top);
+        const float less = top + std::log(total);
+        on.pool.run(pieces, [&](int p, int) {
+          for (int64_t i = p * kPiece, last = std::min(width, i + kPiece); i < last; i++) made[i] = row[i] - less;
+        });
+        if (result) on.kernels.narrow(to.type, result, to.at(r * width), width);
+      }
     });
   }
 };
@@ -141,6 +179,16 @@ grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_
     type_of(g.dtype(), "gate"), type_of(u.dtype(), "up");
     if (g.shape() != u.shape()) throw std::invalid_argument("gate and up have not one shape");
     return array(g.shape(), mlx::core::promote_types(g.dtype(), u.dtype()), std::make_shared<SwiGLU>(stream_of(stream), workers_of(workers)), {g, u});
+  });
+}
+
+grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t xa) {
+  return gr::guarded([&] {
+    using namespace gr;
+    const array &x = array_of(xa, "x");
+    type_of(x.dtype(), "x");
+    if (x.ndim() < 1) throw std::invalid_argument("x has no axis");
+    return array(x.shape(), x.dtype(), std::make_shared<LogSoftmax>(stream_of(stream), workers_of(workers)), {x});
   });
 }
 

@@ -18,6 +18,14 @@ func (w *Workers) SwiGLU(s *mlx.Scope, gate, up mlx.Array) mlx.Array {
 	return w.swiglu(s, gate, up)
 }
 
+// LogSoftmax is x - log(sum(exp(x))) over the last axis in float32, rounded once.
+func (w *Workers) LogSoftmax(s *mlx.Scope, x mlx.Array) mlx.Array {
+	if s.Err() != nil {
+		return mlx.Array{}
+	}
+	return w.logSoftmax(s, x)
+}
+
 // Rope rotates the first 2 len(rates) entries of x [B, heads, T, D]: those of row t by the angles (offset + t) * rates, in
 // pairs (i, i + len(rates)) or neighbours. In float32, rounded once.
 func (w *Workers) Rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset int) mlx.Array {

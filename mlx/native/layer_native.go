@@ -7,6 +7,8 @@ package native
 #cgo nocallback grn_rms_norm
 #cgo noescape grn_swiglu
 #cgo nocallback grn_swiglu
+#cgo noescape grn_log_softmax
+#cgo nocallback grn_log_softmax
 #cgo noescape grn_rope
 #cgo nocallback grn_rope
 #cgo noescape grn_attention
@@ -27,6 +29,10 @@ func (w *Workers) rmsNorm(s *mlx.Scope, x, weight mlx.Array, eps float32) mlx.Ar
 
 func (w *Workers) swiglu(s *mlx.Scope, gate, up mlx.Array) mlx.Array {
 	return one(s, C.grn_swiglu(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(gate), handle(up)))
+}
+
+func (w *Workers) logSoftmax(s *mlx.Scope, x mlx.Array) mlx.Array {
+	return one(s, C.grn_log_softmax(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(x)))
 }
 
 func (w *Workers) rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset int) mlx.Array {

@@ -40,9 +40,12 @@ func checkLayer(t *testing.T, s *mlx.Scope, w *native.Workers, r *rand.Rand, d m
 		x, g := normal(t, s, r, d, 1, rows, width), normal(t, s, r, mlx.Float32, width)
 		near(t, s, s.FastRMSNorm(x, g, 1e-5), w.RMSNorm(s, x, g, 1e-5), bound, what("rms_norm"))
 		near(t, s, s.FastRMSNorm(x, mlx.Array{}, 1e-5), w.RMSNorm(s, x, mlx.Array{}, 1e-5), bound, what("rms_norm without a gain"))
+		near(t, s, s.Subtract(x, s.LogsumexpAxis(x, -1, true)), w.LogSoftmax(s, x), bound, what("log_softmax"))
 		up := normal(t, s, r, d, 1, rows, width)
 		near(t, s, s.Multiply(s.Multiply(x, s.Sigmoid(x)), up), w.SwiGLU(s, x, up), bound, what("swiglu"))
 	}
+	long := normal(t, s, r, d, 1, 2, 9001) // several pieces
+	near(t, s, s.Subtract(long, s.LogsumexpAxis(long, -1, true)), w.LogSoftmax(s, long), bound, what("log_softmax"))
 	heads := func(n, width int) mlx.Array { // as projections give them
 		return s.TransposeAxes(normal(t, s, r, d, 2, rows, n, width), []int{0, 2, 1, 3})
 	}

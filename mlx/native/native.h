@@ -42,6 +42,7 @@ char *grn_affine_products(const grn_affine *w, int n, uintptr_t x, grn_around ar
 // See layer.go. weight may be 0; rates are copied.
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);
 grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_t up);
+grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t x);
 grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset);
 
 typedef struct {

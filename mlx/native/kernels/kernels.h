@@ -76,6 +76,8 @@ struct Kernels {
   void (*rms_norm)(const float *x, const float *weight, float eps, int64_t n, float *y);
   // y = silu(gate) * up.
   void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
+  // The highest of n values (a NaN stays), and the sum of exp(value - highest); of highest 0 where all are minus infinity.
+  void (*sum_exp)(const float *x, int64_t n, float *top, float *total);
   // One query over n keys of d entries: y is the sum of the n values of dv entries, each times exp(score - top), where top is
   // the highest score (minus infinity where all are that) and total the sum of these weights. k and v are rows with the
   // strides given, of one type; scores has room for n.
