@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 )
 
 // MLX keeps freed buffers for reuse; mlx-lm gives them back every so many tokens.
@@ -83,6 +84,9 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		s.broken = fmt.Errorf("sampling: %w", err)
 		sc.Free()
 		return s.broken
+	}
+	if seen == nil && g.stats.StepNodes == 0 {
+		g.stats.StepNodes = native.Nodes(s.stateArrays([]mlx.Array{d.id, d.logprob})...)
 	}
 	sc.Keep(d.id, d.logprob)
 	sc.Free()

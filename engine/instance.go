@@ -73,7 +73,7 @@ func (e *Engine) newInstance(inst *plan.Instance, transposed bool, u use, factor
 		return nil, fmt.Errorf("class %s has no kernel in this build", inst.Class)
 	}
 	c := &registry.ClassBuild{Args: inst.Args, Kind: inst.Kind, Transposed: transposed, Before: u.before, After: u.after, Device: e.device, Workers: e.workers, Scope: e.scope,
-		Keep: e.keep, Memo: e.memo, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}, Factors: factors}
+		Keep: e.keep, Memo: e.memo, Cleanup: e.cleanup, Weights: map[string]registry.Opened{}, Parts: map[string]registry.Run{}, Factors: factors}
 	for _, w := range inst.Weights {
 		c.Weights[w.Role] = e.opened(w.Weight)
 		c.Roles = append(c.Roles, w.Role)

@@ -74,6 +74,8 @@ type Stats struct {
 	// SteadyTokensPerSec is of the tokens after the second. The step after the first token may have run before that token was
 	// read, or not: programs whose figures are compared differ there.
 	SteadyTokensPerSec float64 `json:"steady_tps"`
+	// StepNodes are the calls of MLX's primitives in a step of one token, its draw included; 0 where there was none.
+	StepNodes int `json:"step_nodes"`
 }
 
 // clock fills the seconds of a Stats.

@@ -19,11 +19,30 @@ func buildProduct(form native.Form) func(b *registry.ClassBuild) (registry.Run, 
 		if err != nil {
 			return nil, err
 		}
-		members, around := []*native.Product{p}, aroundOf(b)
-		return func(c *registry.Call, in []mlx.Array) []mlx.Array {
-			return native.Products(c.Scope, members, in, around)
-		}, nil
+		return runProducts(b, []*native.Product{p})
 	}
+}
+
+// runProducts makes the products of one value ready, with what the class computes beside them.
+func runProducts(b *registry.ClassBuild, members []*native.Product) (registry.Run, error) {
+	p, err := native.NewProducts(members, aroundOf(b))
+	if err != nil {
+		return nil, err
+	}
+	if b.Cleanup != nil {
+		b.Cleanup(p.Free)
+	}
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return p.Apply(c.Scope, in) }, nil
+}
+
+// aroundOf is what a class computes beside its own.
+func aroundOf(b *registry.ClassBuild) native.Around {
+	var a native.Around
+	if b.Before != nil {
+		a.Norm, a.Eps = true, float32(b.Before.Args.Float("eps"))
+	}
+	a.Sum = b.After != nil
+	return a
 }
 
 // nativeProduct is a weight as native kernels take it: without gaps, which what a view cut out of another may have.

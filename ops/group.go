@@ -73,19 +73,6 @@ func buildGroup(form native.Form) func(b *registry.ClassBuild) (registry.Run, er
 			}
 			members = append(members, p)
 		}
-		around := aroundOf(b)
-		return func(c *registry.Call, in []mlx.Array) []mlx.Array {
-			return native.Products(c.Scope, members, in, around)
-		}, nil
+		return runProducts(b, members)
 	}
-}
-
-// aroundOf is what a class computes beside its products.
-func aroundOf(b *registry.ClassBuild) native.Around {
-	var a native.Around
-	if b.Before != nil {
-		a.Norm, a.Eps = true, float32(b.Before.Args.Float("eps"))
-	}
-	a.Sum = b.After != nil
-	return a
 }

@@ -98,7 +98,8 @@ type ClassBuild struct {
 	Workers    *native.Workers // threads and kernels of the CPU; nil on other devices
 	Scope      *mlx.Scope
 	Keep       func(mlx.Array) mlx.Array
-	Memo       map[any]any // as Build's
+	Memo       map[any]any  // as Build's
+	Cleanup    func(func()) // as Build's
 }
 
 // Opened is a weight with its arrays; null arrays are not there.

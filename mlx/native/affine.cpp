@@ -27,17 +27,53 @@ Affine affine_of(const AffineLayout &l, const array &codes, const array &scales,
 
 namespace {
 
+// Weights that one value is multiplied with, ready: MLX is not told of them in a forward, since each input of a primitive
+// costs it as much as a primitive does.
+struct Weights {
+  std::shared_ptr<Workers> on;
+  std::vector<array> kept; // codes, scales, biases and bias of each, evaluated
+  std::vector<AffineLayout> layouts;
+  std::vector<Member> members; // without y and sum
+  std::vector<Dtype> dtypes;   // that x is promoted to
+  Form form;
+  int tile;
+};
+
+std::shared_ptr<Weights> weights_of(const grn_affine *w, int n) {
+  auto all = std::make_shared<Weights>();
+  all->on = workers_of(w->workers), all->form = (Form)w->form, all->tile = w->tile;
+  for (int i = 0; i < n; i++) {
+    const array &codes = array_of(w[i].weight, "weight"), &scales = array_of(w[i].scales, "scales"), &biases = array_of(w[i].biases, "biases");
+    const AffineLayout l = affine_layout(codes, scales, biases, w[i].bits, w[i].group);
+    if (i && l.inputs != all->layouts[0].inputs) throw std::invalid_argument("the weights take rows of different lengths");
+    Member m{affine_of(l, codes, scales, biases), {}, {}, {}};
+    auto dtype = scales.dtype();
+    all->kept.insert(all->kept.end(), {codes, scales, biases});
+    if (w[i].bias) {
+      const array &bias = array_of(w[i].bias, "bias");
+      type_of(bias.dtype(), "bias");
+      if (bias.size() != (size_t)l.outputs) throw std::invalid_argument("the bias has not as many entries as there are outputs");
+      need_rows(bias, "bias");
+      m.bias = span_of(bias, "bias");
+      dtype = mlx::core::promote_types(dtype, bias.dtype());
+      all->kept.push_back(bias);
+    }
+    all->layouts.push_back(l), all->members.push_back(m), all->dtypes.push_back(dtype);
+  }
+  return all;
+}
+
 // What stands around products: a norm of x before, with a gain or without; a residual after, of one product.
 struct Around {
   bool norm, gain, sum;
   float eps;
 };
 
-// Products of one value with weights. in: x, the gain, the residual, and of each weight codes, scales, biases and its bias.
+// Products of one value with weights. in: x, the gain, the residual.
 class AffineProducts : public Native {
  public:
-  AffineProducts(mlx::core::Stream s, std::shared_ptr<Workers> on, std::vector<AffineLayout> l, std::vector<bool> bias, Form form, int tile, Around around, Type normed)
-      : Native(s, std::move(on)), layouts_(std::move(l)), bias_(std::move(bias)), form_(form), tile_(tile), around_(around), normed_(normed) {}
+  AffineProducts(mlx::core::Stream s, std::shared_ptr<Weights> w, Around around, Type normed)
+      : Native(s, w->on), weights_(std::move(w)), around_(around), normed_(normed) {}
   const char *name() const override { return "AffineProducts"; }
 
   void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
@@ -47,66 +83,49 @@ class AffineProducts : public Native {
     if (around_.gain) norm.gain = rows_of(in[at++], "the gain");
     Span sum;
     if (around_.sum) sum = rows_of(in[at++], "the residual");
-    std::vector<Member> members;
-    for (size_t i = 0; i < layouts_.size(); i++) {
-      array &y = out[i];
-      allocate(y);
-      Member m{affine_of(layouts_[i], in[at], in[at + 1], in[at + 2]), span_of(y, "y"), {}, sum};
-      at += 3;
-      if (bias_[i]) need_rows(in[at], "bias"), m.bias = span_of(in[at++], "bias");
-      members.push_back(m);
+    auto members = weights_->members;
+    for (size_t i = 0; i < members.size(); i++) {
+      allocate(out[i]);
+      members[i].y = span_of(out[i], "y"), members[i].sum = sum;
     }
-    const int64_t rows = (int64_t)(in[0].size() / layouts_[0].inputs);
-    dispatch([=, members = std::move(members), form = form_, tile = tile_](Workers &on) { products(on, members, form, tile, x, rows, norm); });
+    const int64_t rows = (int64_t)(in[0].size() / members[0].w.inputs);
+    dispatch([=, w = weights_, members = std::move(members)](Workers &on) { products(on, members, w->form, w->tile, x, rows, norm); });
   }
 
  private:
-  std::vector<AffineLayout> layouts_;
-  std::vector<bool> bias_;
-  Form form_;
-  int tile_;
+  std::shared_ptr<Weights> weights_;
   Around around_;
   Type normed_;
 };
 
-std::vector<array> affine_products(const grn_affine *w, int n, uintptr_t xa, const grn_around &a) {
+std::vector<array> affine_products(const std::shared_ptr<Weights> &w, uintptr_t stream, uintptr_t xa, const grn_around &a) {
   const array &x = array_of(xa, "x");
+  const size_t n = w->members.size();
+  const int64_t inputs = w->layouts[0].inputs;
+  if (x.ndim() < 1 || x.shape(-1) != inputs)
+    throw std::invalid_argument("x has rows of " + std::to_string(x.ndim() < 1 ? 0 : x.shape(-1)) + ", the weight takes " + std::to_string(inputs));
+  type_of(x.dtype(), "x");
   std::vector<array> in{x};
   auto normed = x.dtype();
   if (a.gain) {
     in.push_back(array_of(a.gain, "the gain"));
     type_of(in[1].dtype(), "the gain");
-    if (x.ndim() < 1 || in[1].size() != (size_t)x.shape(-1)) throw std::invalid_argument("the gain has not the length of x's last axis");
+    if (in[1].size() != (size_t)inputs) throw std::invalid_argument("the gain has not the length of x's last axis");
     normed = mlx::core::promote_types(normed, in[1].dtype());
   }
-  if (a.residual) in.push_back(array_of(a.residual, "the residual"));
-  std::vector<AffineLayout> layouts;
-  std::vector<bool> biases;
   std::vector<mlx::core::Shape> shapes;
   std::vector<Dtype> dtypes;
-  for (int i = 0; i < n; i++) {
-    const AffineLayout l = affine_layout(array_of(w[i].weight, "weight"), array_of(w[i].scales, "scales"), array_of(w[i].biases, "biases"), w[i].bits, w[i].group);
-    if (x.ndim() < 1 || x.shape(-1) != l.inputs)
-      throw std::invalid_argument("x has rows of " + std::to_string(x.ndim() < 1 ? 0 : x.shape(-1)) + ", the weight takes " + std::to_string(l.inputs));
-    type_of(x.dtype(), "x");
-    for (const uintptr_t part : {w[i].weight, w[i].scales, w[i].biases}) in.push_back(array_of(part, "weight"));
-    auto dtype = mlx::core::promote_types(normed, in.back().dtype());
-    if (w[i].bias) {
-      in.push_back(array_of(w[i].bias, "bias"));
-      type_of(in.back().dtype(), "bias");
-      if (in.back().size() != (size_t)l.outputs) throw std::invalid_argument("the bias has not as many entries as there are outputs");
-      dtype = mlx::core::promote_types(dtype, in.back().dtype());
-    }
-    auto shape = x.shape();
-    shape[shape.size() - 1] = (int)l.outputs;
-    layouts.push_back(l), biases.push_back(w[i].bias != 0), shapes.push_back(std::move(shape)), dtypes.push_back(dtype);
+  for (size_t i = 0; i < n; i++) {
+    shapes.push_back(x.shape());
+    shapes[i][shapes[i].size() - 1] = (int)w->layouts[i].outputs;
+    dtypes.push_back(mlx::core::promote_types(normed, w->dtypes[i]));
   }
   if (a.residual) {
     const array &r = array_of(a.residual, "the residual");
     if (n != 1 || r.dtype() != dtypes[0] || r.shape() != shapes[0]) throw std::invalid_argument("the residual is not of the product's shape and dtype");
+    in.push_back(r);
   }
-  auto p = std::make_shared<AffineProducts>(stream_of(w->stream), workers_of(w->workers), std::move(layouts), std::move(biases), (Form)w->form, w->tile,
-                                            Around{a.norm, a.gain != 0, a.residual != 0, a.eps}, type_of(normed, "x"));
+  auto p = std::make_shared<AffineProducts>(stream_of(stream), w, Around{a.norm, a.gain != 0, a.residual != 0, a.eps}, type_of(normed, "x"));
   if (n == 1) return {array(std::move(shapes[0]), dtypes[0], std::move(p), std::move(in))};
   return array::make_arrays(std::move(shapes), dtypes, std::move(p), in);
 }
@@ -114,10 +133,24 @@ std::vector<array> affine_products(const grn_affine *w, int n, uintptr_t xa, con
 }  // namespace
 }  // namespace gr
 
-char *grn_affine_products(const grn_affine *w, int n, uintptr_t x, grn_around around, uintptr_t *out) {
+grn_one grn_affine_weights(const grn_affine *w, int n) {
+  grn_one r = {};
   try {
-    auto all = gr::affine_products(w, n, x, around);
-    for (int i = 0; i < n; i++) out[i] = reinterpret_cast<uintptr_t>(new gr::array(std::move(all[i])));
+    r.a = reinterpret_cast<uintptr_t>(new std::shared_ptr<gr::Weights>(gr::weights_of(w, n)));
+  } catch (std::exception &e) {
+    r.err = strdup(e.what());
+  } catch (...) {
+    r.err = strdup("unknown error");
+  }
+  return r;
+}
+
+void grn_affine_weights_free(uintptr_t weights) { delete reinterpret_cast<std::shared_ptr<gr::Weights> *>(weights); }
+
+char *grn_affine_products(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_around around, uintptr_t *out) {
+  try {
+    auto all = gr::affine_products(*reinterpret_cast<std::shared_ptr<gr::Weights> *>(weights), stream, x, around);
+    for (size_t i = 0; i < all.size(); i++) out[i] = reinterpret_cast<uintptr_t>(new gr::array(std::move(all[i])));
   } catch (std::exception &e) {
     return strdup(e.what());
   } catch (...) {

@@ -45,7 +45,7 @@ func TestMLP(t *testing.T) {
 					require.NoError(t, err)
 					s.Own(x)
 					m := native.MLP{Workers: w, Gate: matrix(gate), Up: matrix(up), Down: matrix(down)}
-					near(t, s, down.Apply(s, w.SwiGLU(s, gate.Apply(s, x), up.Apply(s, x))), m.Apply(s, x), 0, "mlp")
+					near(t, s, apply(t, s, &down, w.SwiGLU(s, apply(t, s, &gate, x), apply(t, s, &up, x))), m.Apply(s, x), 0, "mlp")
 				}
 			})
 		})

@@ -7,6 +7,8 @@ package native
 #cgo CXXFLAGS: -std=c++20 -O2 -Wall -Wextra
 #cgo noescape grn_affine_products
 #cgo nocallback grn_affine_products
+#cgo noescape grn_nodes
+#cgo nocallback grn_nodes
 #include <stdlib.h>
 #include "native.h"
 */
@@ -47,23 +49,33 @@ func one(s *mlx.Scope, r C.grn_one) mlx.Array {
 
 func handle(a mlx.Array) C.uintptr_t { return C.uintptr_t(a.Handle()) }
 
-func (p *Product) face(s *mlx.Scope) C.grn_affine {
-	return C.grn_affine{
-		workers: C.uintptr_t(p.Workers.handle), stream: C.uintptr_t(s.Stream().Handle()),
-		weight: handle(p.Weight), scales: handle(p.Scales), biases: handle(p.Biases), bias: handle(p.Bias),
-		bits: C.int(p.Bits), group: C.int(p.Group), form: C.int(p.Form), tile: C.int(p.Tile),
+func nodes(arrays []mlx.Array) int {
+	handles := make([]C.uintptr_t, len(arrays))
+	for i, a := range arrays {
+		handles[i] = handle(a)
 	}
+	return int(C.grn_nodes(unsafe.SliceData(handles), C.int(len(handles))))
 }
 
-func products(s *mlx.Scope, members []*Product, x, gain, residual mlx.Array, a Around) []mlx.Array {
-	var faces [maxMembers]C.grn_affine
-	var handles [maxMembers]C.uintptr_t
+func newProducts(members []*Product) (uintptr, error) {
+	faces := make([]C.grn_affine, len(members))
 	for i, p := range members {
-		faces[i] = p.face(s)
+		faces[i] = C.grn_affine{
+			workers: C.uintptr_t(p.Workers.handle), weight: handle(p.Weight), scales: handle(p.Scales), biases: handle(p.Biases), bias: handle(p.Bias),
+			bits: C.int(p.Bits), group: C.int(p.Group), form: C.int(p.Form), tile: C.int(p.Tile),
+		}
 	}
-	around := C.grn_around{norm: C.bool(a.Norm), eps: C.float(a.Eps), gain: handle(gain), residual: handle(residual)}
-	out := make([]mlx.Array, len(members))
-	if err := failure(C.grn_affine_products(&faces[0], C.int(len(members)), handle(x), around, &handles[0])); err != nil {
+	r := C.grn_affine_weights(unsafe.SliceData(faces), C.int(len(faces)))
+	return uintptr(r.a), failure(r.err)
+}
+
+func freeProducts(weights uintptr) { C.grn_affine_weights_free(C.uintptr_t(weights)) }
+
+func (p *Products) products(s *mlx.Scope, x, gain, residual mlx.Array) []mlx.Array {
+	var handles [maxMembers]C.uintptr_t
+	around := C.grn_around{norm: C.bool(p.around.Norm), eps: C.float(p.around.Eps), gain: handle(gain), residual: handle(residual)}
+	out := make([]mlx.Array, p.members)
+	if err := failure(C.grn_affine_products(C.uintptr_t(p.handle), C.uintptr_t(s.Stream().Handle()), handle(x), around, &handles[0])); err != nil {
 		s.Fail(err)
 		return out
 	}

@@ -25,10 +25,14 @@ void grn_workers_free(uintptr_t workers);
 const char *grn_workers_kernels(uintptr_t workers);
 
 typedef struct {
-  uintptr_t workers, stream;
+  uintptr_t workers;
   uintptr_t weight, scales, biases, bias; // bias may be 0
   int bits, group, form, tile;
 } grn_affine;
+
+// n weights that one value is multiplied with, evaluated, of one form and tile. Primitives hold on to them.
+grn_one grn_affine_weights(const grn_affine *w, int n);
+void grn_affine_weights_free(uintptr_t weights);
 
 typedef struct {
   bool norm; // x is normed before, with gain or, where it is 0, without
@@ -36,8 +40,11 @@ typedef struct {
   uintptr_t gain, residual; // residual is added to the one product
 } grn_around;
 
-// x [.., inputs] w^T + bias -> [.., outputs] for each of n weights, into out. The error, or null.
-char *grn_affine_products(const grn_affine *w, int n, uintptr_t x, grn_around around, uintptr_t *out);
+// x [.., inputs] w^T + bias -> [.., outputs] for each of the weights, into out. The error, or null.
+char *grn_affine_products(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_around around, uintptr_t *out);
+
+// How many primitives evaluating n arrays would run.
+int grn_nodes(const uintptr_t *arrays, int n);
 
 // See layer.go. weight may be 0; rates are copied.
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);

@@ -27,14 +27,7 @@ type Product struct {
 	Tile                         int // rows that share a reading of the codes, in the forms of rows: 4 or more share it four at a time, less do not
 }
 
-// Apply gives x [.., inputs] w^T + bias, [.., outputs], in the promoted dtype of x, scales and bias; sums are float32 and
-// rounded once. A row of activations that is not finite is
-// computed in float32 whatever the form.
-func (p *Product) Apply(s *mlx.Scope, x mlx.Array) mlx.Array {
-	return Products(s, []*Product{p}, []mlx.Array{x}, Around{})[0]
-}
-
-// Around is what Products computes besides: before them a root-mean-square norm of x, after a single one a sum. Each is
+// Around is what Products compute besides: before them a root-mean-square norm of x, after a single one a sum. Each is
 // rounded as if it stood by itself.
 type Around struct {
 	Norm bool
@@ -45,23 +38,59 @@ type Around struct {
 // maxMembers bounds the products of one value.
 const maxMembers = 16
 
-// Products gives Apply of every member, of one form and tile: x is made whole numbers once, and the rows of all weights are
-// shared out to the threads at once. in is x, the norm's gain where there is a norm (an absent array: 1), and what is added
-// where there is a sum, of the product's shape and dtype.
-func Products(s *mlx.Scope, members []*Product, in []mlx.Array, a Around) []mlx.Array {
+// Products are those of one value with several weights, made ready: x is made whole numbers once, the rows of all weights
+// are shared out to the threads at once, and MLX's graph does not hold the weights.
+type Products struct {
+	handle  uintptr
+	members int
+	around  Around
+}
+
+// NewProducts takes weights of one length of rows, of one form and tile, and evaluates them. The caller frees what it gets;
+// primitives that still wait to be evaluated keep it until they have run.
+func NewProducts(members []*Product, a Around) (*Products, error) {
+	if len(members) == 0 || len(members) > maxMembers {
+		return nil, fmt.Errorf("%d products of one value; 1 to %d are taken", len(members), maxMembers)
+	}
+	for _, p := range members {
+		for _, part := range []mlx.Array{p.Weight, p.Scales, p.Biases, p.Bias} {
+			if !part.Valid() {
+				continue
+			}
+			if err := mlx.Eval(part); err != nil {
+				return nil, err
+			}
+		}
+	}
+	h, err := newProducts(members)
+	if err != nil {
+		return nil, err
+	}
+	return &Products{h, len(members), a}, nil
+}
+
+// Free lets the weights go once nothing needs them.
+func (p *Products) Free() {
+	if p.handle != 0 {
+		freeProducts(p.handle)
+		p.handle = 0
+	}
+}
+
+// Apply gives x [.., inputs] w^T + bias, [.., outputs], of each weight in turn, in the promoted dtype of x (the norm's result),
+// scales and bias; sums are float32 and rounded once. A row of activations that is not finite is computed in float32
+// whatever the form. in is x, the norm's gain where there is a norm (an absent array: 1), and what is added where there is a
+// sum, of the product's shape and dtype.
+func (p *Products) Apply(s *mlx.Scope, in []mlx.Array) []mlx.Array {
+	if s.Err() != nil {
+		return make([]mlx.Array, p.members)
+	}
 	var gain, residual mlx.Array
-	if a.Norm {
+	if p.around.Norm {
 		gain = in[1]
 	}
-	if a.Sum {
+	if p.around.Sum {
 		residual = in[len(in)-1]
 	}
-	switch {
-	case s.Err() != nil:
-		return make([]mlx.Array, len(members))
-	case len(members) == 0 || len(members) > maxMembers:
-		s.Fail(fmt.Errorf("%d products of one value; 1 to %d are taken", len(members), maxMembers))
-		return make([]mlx.Array, len(members))
-	}
-	return products(s, members, in[0], gain, residual, a)
+	return p.products(s, in[0], gain, residual)
 }

@@ -116,7 +116,7 @@ func TestProduct(t *testing.T) {
 									if outputs == 1 && p.Form != native.RowsF32 && p.Form != native.PanelF32 {
 										continue // its error is told beside the largest of many outputs
 									}
-									near(t, s, want, p.Apply(s, x), bound(p.Form, d), fmt.Sprintf("bits %d group %d inputs %d outputs %d rows %d %s form %d",
+									near(t, s, want, apply(t, s, &p, x), bound(p.Form, d), fmt.Sprintf("bits %d group %d inputs %d outputs %d rows %d %s form %d",
 										bits, group, inputs, outputs, rows, d, p.Form))
 								}
 								s.ReleaseTo(s.Mark())
@@ -187,10 +187,10 @@ func TestProductDetails(t *testing.T) {
 				for _, p.Form = range forms {
 					p.Bias = mlx.Array{}
 					what := fmt.Sprintf("bits %d rows %d form %d", bits, rows, p.Form)
-					near(t, s, want, p.Apply(s, x), bound(p.Form, mlx.Float32), what)
-					near(t, s, want, p.Apply(s, turned), bound(p.Form, mlx.Float32), what+" turned")
+					near(t, s, want, apply(t, s, &p, x), bound(p.Form, mlx.Float32), what)
+					near(t, s, want, apply(t, s, &p, turned), bound(p.Form, mlx.Float32), what+" turned")
 					p.Bias = normal(t, s, r, mlx.Float32, 3000)
-					near(t, s, s.Add(want, p.Bias), p.Apply(s, x), bound(p.Form, mlx.Float32), what+" bias")
+					near(t, s, s.Add(want, p.Bias), apply(t, s, &p, x), bound(p.Form, mlx.Float32), what+" bias")
 				}
 			}
 		}
@@ -224,8 +224,13 @@ func TestProductRefuses(t *testing.T) {
 		} {
 			p, x := good, normal(t, s, r, mlx.Float32, 1, 64)
 			c.change(&p, &x)
-			require.False(t, p.Apply(s, x).Valid())
-			require.EqualError(t, s.ResetErr(), c.err)
+			ready, err := native.NewProducts([]*native.Product{&p}, native.Around{})
+			if err == nil {
+				require.False(t, ready.Apply(s, []mlx.Array{x})[0].Valid())
+				err = s.ResetErr()
+				ready.Free()
+			}
+			require.EqualError(t, err, c.err)
 		}
 	})
 }
@@ -265,17 +270,17 @@ func TestProducts(t *testing.T) {
 								p.Form = form
 							}
 							what := fmt.Sprintf("inputs %d rows %d %s form %d", inputs, rows, d, form)
-							got := native.Products(s, members, []mlx.Array{x}, native.Around{})
-							after := native.Products(s, members, []mlx.Array{x, gain}, native.Around{Norm: true, Eps: 1e-5})
+							got := several(t, s, members, []mlx.Array{x}, native.Around{})
+							after := several(t, s, members, []mlx.Array{x, gain}, native.Around{Norm: true, Eps: 1e-5})
 							for k, p := range members {
-								plain, product := p.Apply(s, x), p.Apply(s, normed)
+								plain, product := apply(t, s, p, x), apply(t, s, p, normed)
 								same(t, s, plain, got[k], what)
 								same(t, s, product, after[k], what+" norm")
 								residual := normal(t, s, r, product.Dtype(), 1, rows, product.Dim(2))
-								sum := native.Products(s, members[k:k+1], []mlx.Array{x, gain, residual}, native.Around{Norm: true, Eps: 1e-5, Sum: true})
+								sum := several(t, s, members[k:k+1], []mlx.Array{x, gain, residual}, native.Around{Norm: true, Eps: 1e-5, Sum: true})
 								same(t, s, s.Add(residual, product), sum[0], what+" norm and sum")
 								residual = s.Astype(residual, plain.Dtype())
-								sum = native.Products(s, members[k:k+1], []mlx.Array{x, residual}, native.Around{Sum: true})
+								sum = several(t, s, members[k:k+1], []mlx.Array{x, residual}, native.Around{Sum: true})
 								same(t, s, s.Add(plain, residual), sum[0], what+" sum")
 							}
 						}
@@ -285,6 +290,20 @@ func TestProducts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// several are the products of one value.
+func several(t testing.TB, s *mlx.Scope, members []*native.Product, in []mlx.Array, a native.Around) []mlx.Array {
+	t.Helper()
+	p, err := native.NewProducts(members, a)
+	require.NoError(t, err)
+	defer p.Free()
+	return p.Apply(s, in)
+}
+
+func apply(t testing.TB, s *mlx.Scope, p *native.Product, x mlx.Array) mlx.Array {
+	t.Helper()
+	return several(t, s, []*native.Product{p}, []mlx.Array{x}, native.Around{})[0]
 }
 
 func floats(t testing.TB, v []float32, shape ...int) mlx.Array {
@@ -326,8 +345,13 @@ func TestProductsRefuse(t *testing.T) {
 			for i := range members {
 				members[i] = &p
 			}
-			native.Products(s, members, c.in, c.a)
-			require.EqualError(t, s.ResetErr(), c.err)
+			ready, err := native.NewProducts(members, c.a)
+			if err == nil {
+				ready.Apply(s, c.in)
+				err = s.ResetErr()
+				ready.Free()
+			}
+			require.EqualError(t, err, c.err)
 		}
 	})
 }

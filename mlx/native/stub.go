@@ -8,9 +8,14 @@ func newWorkers(int, uintptr) (uintptr, error) { return 0, mlx.ErrNoMLX }
 func freeWorkers(uintptr)                      {}
 func kernelsOf(uintptr) string                 { return "" }
 
-func products(s *mlx.Scope, members []*Product, _, _, _ mlx.Array, _ Around) []mlx.Array {
+func nodes([]mlx.Array) int { return 0 }
+
+func newProducts([]*Product) (uintptr, error) { return 0, mlx.ErrNoMLX }
+func freeProducts(uintptr)                    {}
+
+func (p *Products) products(s *mlx.Scope, _, _, _ mlx.Array) []mlx.Array {
 	s.Fail(mlx.ErrNoMLX)
-	return make([]mlx.Array, len(members))
+	return make([]mlx.Array, p.members)
 }
 
 func (m *MLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }

@@ -37,6 +37,9 @@ func NewWorkersOf(threads int, set string) (*Workers, error) {
 // Kernels is the name of the instruction set.
 func (w *Workers) Kernels() string { return kernelsOf(w.handle) }
 
+// Nodes counts the calls of MLX's primitives that evaluating arrays would run: each costs a few µs, whatever it computes.
+func Nodes(arrays ...mlx.Array) int { return nodes(arrays) }
+
 // Free ends the threads once nothing needs them.
 func (w *Workers) Free() {
 	if w.handle != 0 {

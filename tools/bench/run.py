@@ -66,7 +66,7 @@ def note(text):
 
 
 def measure_all(args, todo, raw):
-    results, kernels, system, tokens = {s.name: {} for s in todo}, {}, None, {}
+    results, kernels, system, tokens, nodes = {s.name: {} for s in todo}, {}, None, {}, {}
     add = lambda side, key, value: results[side.name].setdefault(key, []).append(value)
     for side in todo:  # file cache, MLX's compiled kernels
         measure.run(side.first, side.env(args.threads))
@@ -85,10 +85,12 @@ def measure_all(args, todo, raw):
         add(side, "peak_rss_bytes", out.peak_rss)
         if side.preload or side.name in report.OURS:  # elsewhere it would be numpy's own, which computes nothing here
             kernels[side.name] = out.blas_kernels() or "none loaded"
+        if "nodes_per_token" in got:
+            nodes[side.name] = got["nodes_per_token"]
         system = got.get("system", system)
         tokens[side.name] = got.get("tokens")
         raw.append({"side": side.name, "peak_rss_bytes": out.peak_rss} | got)
-    return results, kernels, system, tokens
+    return results, kernels, system, tokens, nodes
 
 
 def agreement(tokens):
@@ -127,7 +129,7 @@ def main():
         if load > 0.5:
             note(f"the machine is busy (load {load:.1f}): the figures will be disturbed")
         try:
-            results, kernels, system, tokens = measure_all(args, todo, raw)
+            results, kernels, system, tokens, nodes = measure_all(args, todo, raw)
         except RuntimeError as failure:
             raise SystemExit(f"bench: {failure}") from None
 
@@ -138,6 +140,8 @@ def main():
     print()
     for name, core in kernels.items():
         print(f"OpenBLAS kernels, {name}: {core}")
+    for name, n in nodes.items():
+        print(f"MLX nodes a token, {name}: {n}")
     if system:
         print(f"llama.cpp: {system}")
     for line in agreement(tokens):
