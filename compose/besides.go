@@ -15,7 +15,7 @@ func (c *composer) checkBesides(doc *syntax.Document) bool {
 	if good, done := c.lib.besides[doc]; done {
 		return good
 	}
-	b := &besides{c: c, doc: doc, good: true}
+	b := &besides{c: c, doc: doc, good: !c.lib.list.In(doc.File.Path)} // what reading found must be mended first
 	scope := facts{}
 	for _, name := range []string{"device", "checkpoint", "request"} {
 		scope[name] = expr.Record(name, nil)
@@ -245,7 +245,10 @@ func (b *besides) template(t *syntax.Template, scope facts) {
 	if t == nil {
 		return
 	}
-	parts, _ := templateParts(t.Text) // a brace that is not closed is told where the template is filled in
+	parts, open := templateParts(t.Text)
+	if open >= 0 {
+		b.errorf("template", t.File.Within(t.Node, open, 1), "this brace is not closed").Helped("close it, or write {{ for a brace of the text")
+	}
 	for _, part := range parts {
 		if _, err := b.c.ex.Check(part.text, scope); err != nil {
 			b.good = false

@@ -206,7 +206,10 @@ func (c *composer) unknownClass(v *syntax.Variant, name syntax.Word) {
 	for _, n := range v.Classes {
 		names = append(names, n.Name.Text)
 	}
-	c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text).Among(name.Text, names, "classes")
+	d := c.list.Errorf("unknown-class", name.At, "there is no class %s", name.Text).Among(name.Text, names, "classes")
+	if own := names[len(names)-len(v.Classes):]; len(own) > 0 && diag.DidYouMean(name.Text, names) == "" {
+		d.Helped("%s", diag.Listed(name.Text, own, "the variant's own"))
+	}
 }
 
 func classNames(r *registry.Registry) []string {

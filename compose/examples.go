@@ -62,6 +62,9 @@ func (c *composer) examples(ctx context.Context, doc *syntax.Document, out *Resu
 		if c.req.Example != "" {
 			out.Example = e
 			one.result(out)
+			if c.list.HasErrors() { // those of files that the example needs
+				out.Plan = nil
+			}
 		}
 	}
 	return nil

@@ -42,7 +42,12 @@ const shippedPrefix = "graphs/"
 func (l *library) open(name string) *syntax.Document {
 	data, err := l.read(name)
 	if err != nil {
-		l.list.Errorf("file-unreadable", diag.Range{File: name}, "%v", errors.Unwrap(err))
+		d := l.list.Errorf("file-unreadable", diag.Range{File: name}, "%v", errors.Unwrap(err))
+		if beside, _ := filepath.Glob(filepath.Join(filepath.Dir(name), "*.y*ml")); errors.Is(err, fs.ErrNotExist) {
+			if near := diag.DidYouMean(filepath.Clean(name), beside); near != "" {
+				d.Helped("%s", near)
+			}
+		}
 		return nil
 	}
 	return l.parse(name, name, data)

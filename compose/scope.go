@@ -267,7 +267,7 @@ func (p place) fill(t *syntax.Template) (string, bool) {
 				end++
 			}
 			if end == len(runes) {
-				p.x.c.list.Errorf("template", t.File.Within(t.Node, i, 1), "this brace is not closed").Helped("write {{ for a brace of the text")
+				p.x.c.list.Errorf("template", t.File.Within(t.Node, i, 1), "this brace is not closed").Helped("close it, or write {{ for a brace of the text")
 				return "", false
 			}
 			v, err := p.x.c.ex.Eval(string(runes[i+1:end]), p)

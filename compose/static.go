@@ -464,7 +464,7 @@ func (s *checker) template(b *body, t *syntax.Template) {
 		}
 	}
 	if open >= 0 {
-		s.c.list.Errorf("template", t.File.Within(t.Node, open, 1), "this brace is not closed").Helped("write {{ for a brace of the text")
+		s.c.list.Errorf("template", t.File.Within(t.Node, open, 1), "this brace is not closed").Helped("close it, or write {{ for a brace of the text")
 	}
 }
 

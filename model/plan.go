@@ -38,7 +38,9 @@ func (f Facts) Request() (compose.Request, error) {
 	case f.Config != "" && f.Checkpoint != "":
 		err = errors.New("a config and a checkpoint are given; a checkpoint has its own config")
 	case f.Config != "":
-		r.Config, err = header.ReadConfig(f.Config)
+		if r.Config, err = header.ReadConfig(f.Config); err != nil {
+			err = missing(f.Config, "config", err)
+		}
 	case f.Checkpoint != "":
 		if r.Checkpoint, err = OpenHeaders(f.Checkpoint); err == nil {
 			r.Config = r.Checkpoint.Config

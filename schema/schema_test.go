@@ -77,6 +77,7 @@ func TestFaultyFilesOfTheComposer(t *testing.T) {
 		"variant-reversed":        "so are these",
 		"reserved-key-first":      "JSON has no order of keys",
 		"author-one-result":       "the number of results is in a key",
+		"author-variant-no-list":  "one word would be right, and this is one to JSON",
 	}
 	v := whole(t)
 	cases, err := filepath.Glob("../compose/testdata/*.txtar")

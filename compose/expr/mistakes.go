@@ -2,6 +2,7 @@ package expr
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/cel-go/cel"
@@ -89,13 +90,17 @@ var calledOtherwise = map[string]string{"len": "size(list)", "str": "a template:
 // functionNames are what a misspelt function may have meant.
 var functionNames = []string{"int", "float", "bool", "string", "dict", "ints", "floats", "strings", "bools", "has", "is_null", "min", "max", "abs",
 	"pow", "log", "sqrt", "floor", "ceil", "size", "tensors", "all", "exists", "exists_one", "filter", "map", "startsWith", "endsWith", "contains",
-	"matches", "replace", "split", "join", "lowerAscii", "reverse", "range", "sort", "distinct", "flatten", "slice", "first", "last"}
+	"matches", "replace", "split", "join", "lowerAscii", "reverse", "range", "sort", "distinct", "flatten", "slice", "first", "last", "at", "memory"}
 
 // unknownFunction says that there is no such function, and which there are.
 func unknownFunction(name string, offset int) *Error {
 	e := &Error{Code: "unknown-function", Offset: offset, Message: fmt.Sprintf("there is no function %s", name)}
 	if own := calledOtherwise[name]; own != "" {
 		e.Help = "write " + own
+		return e
+	}
+	if slices.Contains(allFields(), name) {
+		e.Help = fmt.Sprintf("%s is a field: leave out the parentheses", name)
 		return e
 	}
 	e.Help = diag.Among(name, functionNames, "functions")

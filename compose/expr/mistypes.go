@@ -36,6 +36,13 @@ func (e *Engine) typeError(p *parsed, of []*Type, issues *cel.Issues) *Error {
 		}
 		return out
 	}
+	if strings.HasSuffix(first.Message, "does not support field selection") && len(quoted) > 1 {
+		out.Message = fmt.Sprintf("a %s has no fields", ownTypes(quoted[1]))
+		if strings.HasPrefix(quoted[1], "list") {
+			out.Message, out.Help = "a list has no fields", "ask its members, as in `list.all(x, x.storage == 'dense')`, or one of them, as in `list[0].storage`"
+		}
+		return out
+	}
 	m := overload.FindStringSubmatch(first.Message)
 	if m == nil {
 		return out
@@ -72,9 +79,16 @@ const condition = "a condition is wanted: compare a number or a text, as in `x >
 // mixed says what an operator wants instead of the types that it was given.
 func mixed(sign, args string) string {
 	has := func(t string) bool { return regexp.MustCompile(`\b` + t + `\b`).MatchString(args) }
+	for kind := range records {
+		if has(kind) && kind != "array" && kind != "tensor" {
+			return fmt.Sprintf("%s is a record: ask one of its fields, as in `%s.%s`", kind, kind, map[string]string{"device": "kind", "weight": "storage", "port": "kind", "state": "scheme", "checkpoint": "format", "request": "kv"}[kind])
+		}
+	}
 	switch sign {
 	case "==", "!=", "in", "? :":
 		switch {
+		case sign == "in" && !has("list") && !strings.HasSuffix(args, "s)") && !has("map"):
+			return "what stands behind `in` is a list, as in `x in ['a', 'b']`"
 		case sign == "? :" && !strings.HasPrefix(args, "(bool"):
 			return "what stands before ? is a condition: compare it, as in `x > 0 ? a : b`"
 		case has("int") && has("float"):

@@ -131,6 +131,16 @@ func (p *parser) missingValue(k Word, format string, args ...any) {
 	help(p.list.Errorf("missing-value", k.At, format, args...), k.Text)
 }
 
+// misspelt tells whether a mapping has a key that means another, which is then not missing but reported as unknown.
+func misspelt(pairs []pair, key string, valid []string) bool {
+	for _, kv := range pairs {
+		if !contains(valid, kv.key.Text) && diag.Nearest(kv.key.Text, valid) == key {
+			return true
+		}
+	}
+	return false
+}
+
 // missingKey reports a key that must be there.
 func (p *parser) missingKey(at diag.Range, what, key string) *diag.Diagnostic {
 	return p.list.Errorf("missing-key", at, "%s has no key %s", what, key)

@@ -87,7 +87,6 @@ func (p *parser) call(n *yaml.Node) *Call {
 		}
 		return nil
 	}
-	pairs = p.rejoin(pairs)
 	c := &Call{Range: p.at(n)}
 	for _, kv := range pairs {
 		if kv.key.Text == "nodes" {
@@ -144,7 +143,9 @@ func (p *parser) rejoin(pairs []pair) []pair {
 		at := p.at(kv.value)
 		at.EndLine, at.EndCol = pairs[end].key.At.EndLine, pairs[end].key.At.EndCol
 		p.list.Errorf("yaml-syntax", at, "an unquoted call with a comma: inside braces the comma ends the value").Helped("quote the expression: '%s'", text)
-		out = out[:len(out)-1]
+		whole := *kv.value // so that nothing is said of a key that is not there
+		whole.Value = text
+		out[len(out)-1].value = &whole
 		i = end
 	}
 	return out

@@ -46,6 +46,9 @@ func (p *parser) pairs(n *yaml.Node, what string) []pair {
 		seen[k.Value] = true
 		out = append(out, pair{Word{k.Value, p.at(n.Content[i])}, source.Deref(n.Content[i+1])})
 	}
+	if n.Style&yaml.FlowStyle != 0 {
+		return p.rejoin(out)
+	}
 	return out
 }
 
@@ -164,11 +167,19 @@ func (p *parser) words(k Word, n *yaml.Node) []Word {
 		}
 		return out
 	}
-	if w := p.word(k, n); w != nil {
-		return []Word{*w}
+	w := p.word(k, n)
+	if w == nil {
+		return nil
 	}
-	return nil
+	if several.MatchString(w.Text) {
+		p.list.Errorf("want-list", w.At, "%s names several: they are a list", k.Text).Helped("write `%s: [%s]`", k.Text, w.Text)
+		return nil
+	}
+	return []Word{*w}
 }
+
+// several are names that stand in a row without brackets.
+var several = regexp.MustCompile(`^[\w.-]+(?:, *[\w.-]+)+$`)
 
 var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
 
@@ -286,14 +297,14 @@ func Parse(file *source.File, list *diag.List) *Document {
 	for _, kv := range pairs {
 		p.documentKey(d, kv, keys)
 	}
-	if d.Name.Text == "" {
+	if d.Name.Text == "" && !misspelt(pairs, "name", keys) {
 		list.Errorf("no-name", d.KindAt, "the file has no name").Helped("add `name: …`, the file's name without .yaml")
 	}
-	p.requireKeys(d)
+	p.requireKeys(d, pairs)
 	return d
 }
 
-func (p *parser) requireKeys(d *Document) {
+func (p *parser) requireKeys(d *Document, pairs []pair) {
 	var want []string
 	switch d.Kind {
 	case "model":
@@ -311,7 +322,7 @@ func (p *parser) requireKeys(d *Document) {
 		want = []string{"rules"}
 	}
 	for _, k := range want {
-		if !d.Has(k) {
+		if !d.Has(k) && !misspelt(pairs, k, documentKeys[d.Kind]) {
 			what := "this " + d.Kind
 			if d.Kind == "rules" {
 				what = "this rules file"

@@ -49,7 +49,8 @@ func (p *parser) letsOf(n *yaml.Node) []Let {
 
 func (p *parser) rule(n *yaml.Node) Rule {
 	r := Rule{Severity: "error"}
-	for _, kv := range p.pairs(n, "a rule") {
+	pairs := p.pairs(n, "a rule")
+	for _, kv := range pairs {
 		switch kv.key.Text {
 		case "name":
 			if w := p.word(kv.key, kv.value); w != nil {
@@ -84,6 +85,7 @@ func (p *parser) rule(n *yaml.Node) Rule {
 	}
 	at := p.at(n)
 	switch {
+	case misspelt(pairs, "name", ruleKeys) || misspelt(pairs, "assert", ruleKeys) || misspelt(pairs, "each", ruleKeys):
 	case r.Name.Text == "":
 		help(p.missingKey(at, "this rule", "name"), "a rule")
 	case r.Assert == nil:

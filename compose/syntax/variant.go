@@ -246,6 +246,7 @@ func (p *parser) bindLine(n *yaml.Node) BindLine {
 		}
 	}
 	switch {
+	case len(line.Patterns) == 0 && (misspelt(pairs, "ports", bindKeys) || len(pairs) == 0), class == nil && rows == nil && (misspelt(pairs, "class", bindKeys) || misspelt(pairs, "rows", bindKeys)):
 	case len(line.Patterns) == 0:
 		p.missingKey(line.At, "this bind line", "ports").Helped("write `ports: 'model.layers.*.mlp'`")
 	case class == nil && rows == nil:
