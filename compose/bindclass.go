@@ -106,6 +106,9 @@ func (c *composer) instance(by *picked, index, first int) (int, bool) {
 	}
 	p := &c.plan.Ports[index]
 	exact := &c.plan.Instances[p.Rows[0].Instance]
+	if by.class.Name == exact.Class && len(by.args) == 0 && len(exact.Args) == 0 {
+		return p.Rows[0].Instance, true
+	}
 	return c.intern(plan.Instance{Class: by.class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: by.at}), true
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
+	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
 )
 
@@ -26,6 +27,7 @@ type binder struct {
 	covers  []*cover                   // likewise
 	decided []*decision                // likewise, when it is filled
 	speaks  map[[2]string][]*boundLine // by a port's two paths
+	tails   map[[2]string][]*boundLine // by their last segments
 	scopes  map[scopeKey]facts
 	holds   map[holdsKey]bool
 	fills   map[fillKey]*decision
@@ -81,7 +83,7 @@ type decided struct {
 }
 
 func newBinder(c *composer, lines []*boundLine) *binder {
-	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}}
+	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}}
 	b.decided = make([]*decision, len(c.plan.Ports))
 	b.covers = make([]*cover, len(c.plan.Ports))
 	b.facts = make([]int, len(c.plan.Weights))
@@ -150,12 +152,27 @@ func (b *binder) speaking(index int) []*boundLine {
 	key := [2]string{path, second}
 	lines, ok := b.speaks[key]
 	if !ok {
-		for _, line := range b.lines {
+		for _, line := range b.mayMatch(path, second) {
 			if matchesAny(line.patterns, path) || second != "" && second != path && matchesAny(line.patterns, second) {
 				lines = append(lines, line)
 			}
 		}
 		b.speaks[key] = lines
+	}
+	return lines
+}
+
+// mayMatch are the lines whose patterns may match a port, as far as the last segments of its paths tell.
+func (b *binder) mayMatch(path, second string) []*boundLine {
+	tails := [2]string{path[strings.LastIndexByte(path, '.')+1:], second[strings.LastIndexByte(second, '.')+1:]}
+	lines, ok := b.tails[tails]
+	if !ok {
+		for _, line := range b.lines {
+			if slices.ContainsFunc(line.patterns, func(p *pattern.Pattern) bool { return p.MayEnd(tails[0]) || second != "" && p.MayEnd(tails[1]) }) {
+				lines = append(lines, line)
+			}
+		}
+		b.tails[tails] = lines
 	}
 	return lines
 }

@@ -25,6 +25,8 @@ type expansion struct {
 	depth   int
 	keeps   map[string]bool // states that it has to write
 	trace   *trace          // of the layer that is expanded, where that is noted
+	// uncalled tells that nothing asks for the calls, as long as the answers to no guard make it one of several expansions.
+	uncalled bool
 }
 
 // answer is a comparison that the expansion takes for true or false.

@@ -244,8 +244,11 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 		d.Path = y.path(d.Path)
 		x.dropped = push(x.dropped, d)
 	}
-	operands, outs := make([]plan.Operand, 0, t.operands), make([]int, 0, t.slotCount)
-	for _, call := range t.calls {
+	operands, outs, calls := make([]plan.Operand, 0, t.operands), make([]int, 0, t.slotCount), t.calls
+	if x.uncalled {
+		calls = nil
+	}
+	for _, call := range calls {
 		call.Path = y.path(call.Path)
 		if call.Port >= 0 {
 			call.Port = at(y.ports, call.Port)

@@ -56,7 +56,7 @@ func (c *composer) entries(doc *syntax.Document) bool {
 	if !c.groupPorts() || !c.bind() {
 		return false
 	}
-	if c.req.Check && len(c.req.Rules) == 0 {
+	if c.uncalled() {
 		return true
 	}
 	for _, done := range all {
@@ -69,6 +69,9 @@ func (c *composer) entries(doc *syntax.Document) bool {
 	}
 	return true
 }
+
+// uncalled tells that no programs are made.
+func (c *composer) uncalled() bool { return c.req.Check && len(c.req.Rules) == 0 }
 
 // droppedIn lists the nodes that are left out, of every entry: each once, those that the guards of some programs leave out
 // as such.
@@ -121,6 +124,9 @@ func (c *composer) expandEntries(doc *syntax.Document, entry *syntax.Entry) ([]*
 				c.list.Errorf("too-many-programs", entry.Name.At, "the entry %s has more than %d programs: each set of its optional inputs has its own", entry.Name.Text, maxPrograms).Helped("make inputs that come together one, or give them always")
 				return nil, false
 			}
+		}
+		if len(done) == 1 { // all its states are in all programs
+			return done, true
 		}
 		kept, all := c.keptStates(done)
 		if all || len(kept) == len(keep) {
@@ -274,7 +280,7 @@ func (c *composer) expandEntry(doc *syntax.Document, entry *syntax.Entry, given 
 			panic(r)
 		}
 	}()
-	x := &expansion{c: c, answers: answers, keeps: keep}
+	x := &expansion{c: c, answers: answers, keeps: keep, uncalled: c.uncalled() && len(answers) == 0 && len(givenSets(entry.In)) == 1}
 	p, ok := c.root(x, doc)
 	if !ok {
 		return nil, nil

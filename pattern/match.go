@@ -85,6 +85,19 @@ func (p *Pattern) match(name string, groups []span) bool {
 	return m.from(0, 0)
 }
 
+// MayEnd tells whether a name that ends so may match; tail is a whole number of its segments.
+func (p *Pattern) MayEnd(tail string) bool {
+	if p.steps == nil {
+		return strings.HasSuffix(p.source, tail)
+	}
+	for _, s := range p.suffixes {
+		if strings.HasSuffix(tail, s) || strings.HasSuffix(s, tail) {
+			return true
+		}
+	}
+	return false
+}
+
 func (p *Pattern) ends(name string) bool {
 	for _, s := range p.suffixes {
 		if strings.HasSuffix(name, s) {

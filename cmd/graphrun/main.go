@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -68,9 +69,8 @@ func main() {
 }
 
 func execute(args []string, t terminal) int {
-	var c commands
 	stopped := -1 // by kong itself, after --help
-	parser, err := kong.New(&c, kong.Name("graphrun"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { stopped = code }),
+	parser, err := kong.New(grammar(args), kong.Name("graphrun"), kong.Writers(t.out, t.err), kong.Exit(func(code int) { stopped = code }),
 		kong.Description("Runs neural-network graphs that are written in YAML, on MLX."), kong.ConfigureHelp(kong.HelpOptions{Compact: true}),
 		kong.Vars{"codes": codesHint})
 	if err != nil {
@@ -116,11 +116,24 @@ func misplaced(err error) string {
 	return ""
 }
 
+// grammar is what the arguments are parsed by: where they begin with a command that asks nothing of the others, that alone.
+// To read the flags of all takes as long as composing a small model.
+func grammar(args []string) any {
+	all := reflect.TypeFor[commands]()
+	for i := range all.NumField() {
+		if f := all.Field(i); len(args) > 0 && strings.ToLower(f.Name) == args[0] && f.Name != "Help" {
+			return reflect.New(reflect.StructOf([]reflect.StructField{f})).Interface()
+		}
+	}
+	return &commands{}
+}
+
 // collectRarely lets the memory of a command that ends soon grow before it is collected: to read files and compose takes
 // some tens of MiB. The others keep to Go's default.
 func collectRarely(command string) {
 	if !slices.Contains([]string{"run", "bench", "lsp"}, command) && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(400)
+		debug.SetGCPercent(1600)
+		debug.SetMemoryLimit(256 << 20) // above it, as often as is needed to keep to it
 	}
 }
 

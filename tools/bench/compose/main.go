@@ -22,9 +22,10 @@ import (
 	"time"
 )
 
-// The limits, on any machine that runs this: they are not scaled.
+// The limits, on any machine that runs this: they are not scaled. What is held to them is the processor time of the best
+// run, of all cores together: other work on the machine makes runs longer, and never shorter.
 const (
-	maxLibrary = time.Second           // every shipped model for its examples
+	maxLibrary = time.Second           // every shipped file for its examples
 	maxHybrid  = 30 * time.Millisecond // 64 layers, a variant of 300 lines
 	maxGrowth  = 1.5                   // time per layer from 256 to 1024 layers, of that from 64 to 256
 )
@@ -95,7 +96,7 @@ func prepare(dir string) ([]*testCase, error) {
 	}
 	cases := []*testCase{
 		{name: "process", args: []string{"version"}},
-		{name: "library", args: []string{"validate", "graphs/models"}},
+		{name: "library", args: []string{"validate", "graphs"}},
 	}
 	depth := regexp.MustCompile(`("num_hidden_layers": )\d+`)
 	for _, layers := range []int{64, 256, 1024} {
@@ -131,18 +132,14 @@ func once(binary string, args []string) (took, cpu time.Duration, peak int64, er
 	return took, cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime(), peak, nil
 }
 
-// median sorts times and gives the middle one.
-func median(times []time.Duration) time.Duration {
-	slices.Sort(times)
-	return times[len(times)/2]
-}
-
 func report(cases []*testCase) error {
-	fmt.Printf("%-12s %10s %22s %10s %10s\n", "", "median", "range", "cpu", "peak")
+	fmt.Printf("%-12s %10s %10s %10s %10s %10s\n", "", "cpu, best", "median", "time, best", "median", "peak")
 	by := map[string]time.Duration{}
 	for _, c := range cases {
-		by[c.name] = median(c.times)
-		fmt.Printf("%-12s %10s %22s %10s %6d MiB\n", c.name, ms(by[c.name]), ms(c.times[0])+" to "+ms(c.times[len(c.times)-1]), ms(median(c.cpu)), c.peak>>20)
+		slices.Sort(c.times)
+		slices.Sort(c.cpu)
+		by[c.name] = c.cpu[0]
+		fmt.Printf("%-12s %10s %10s %10s %10s %6d MiB\n", c.name, ms(c.cpu[0]), ms(c.cpu[len(c.cpu)/2]), ms(c.times[0]), ms(c.times[len(c.times)/2]), c.peak>>20)
 	}
 	first := (by["layers 256"] - by["layers 64"]) / (256 - 64)
 	then := (by["layers 1024"] - by["layers 256"]) / (1024 - 256)
