@@ -14,7 +14,7 @@ export PKG_CONFIG_PATH := $(CURDIR)/.deps/lib/pkgconfig$(if $(PKG_CONFIG_PATH),:
 export CGO_CPPFLAGS = -DGRAPHRUN_DEPS=$(firstword $(shell cksum .deps/lib/pkgconfig/graphrun-mlx.pc 2>/dev/null))
 
 .DEFAULT_GOAL := help
-.PHONY: help setup build run test check bench bench-models bench-compose fuzz oracle expected coverage generate clean
+.PHONY: help setup build run test check bench bench-models bench-classes bench-compose fuzz oracle expected coverage generate clean
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
@@ -45,6 +45,9 @@ bench: build ## tokens per second beside mlx-lm and llama.cpp
 
 bench-models: build ## exact graphs beside mlx-lm, for five models on random checkpoints
 	@tools/bench-models.sh
+
+bench-classes: setup ## every class that runs here: µs a call and share of memory bandwidth, by row count (2 minutes); CLASSES=trellis: only those
+	CLASSES="$(CLASSES)" $(GO) test -tags mlx -count=1 -v -run TestClassTable ./ops
 
 bench-compose: ## how long composing takes as a whole process, held to its limits; needs no MLX
 	@$(GO) run ./tools/bench/compose
