@@ -19,6 +19,7 @@ type program struct {
 	inputs  []input
 	results []result
 	fixed   []fixedSlot // constants made at load
+	pieces  []piece
 }
 
 // call is one step of the interpreter.
@@ -117,6 +118,7 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 			return nil, at(src.Path, src.At, err)
 		}
 	}
+	p.pieces = piecesOf(p)
 	return p, nil
 }
 

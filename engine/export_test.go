@@ -38,3 +38,23 @@ func (e *Engine) CompiledFunctions() int {
 	})
 	return n
 }
+
+// Pieces is the most that a program is computed in.
+func (e *Engine) Pieces() int {
+	n := 0
+	for _, t := range e.tables {
+		for _, c := range t.choices {
+			n = max(n, len(c.program.pieces))
+		}
+	}
+	return n
+}
+
+// DropPieces computes every forward in one.
+func (e *Engine) DropPieces() {
+	for _, t := range e.tables {
+		for _, c := range t.choices {
+			c.program.pieces = nil
+		}
+	}
+}

@@ -7,9 +7,9 @@ import (
 )
 
 // run executes a program for B sequences of T new tokens. The results are lazy and belong to the session's scope, which
-// owns nothing else afterwards: a forward's graph is built before any of it is computed, so intermediates cost their
-// handles only, and letting go of all handles in one call before the evaluation lets MLX free and reuse every buffer at
-// its last use, as the plan's lifetimes say.
+// owns nothing else afterwards: a forward's graph (on the CPU that of a piece, where there are many rows) is built before any
+// of it is computed, so intermediates cost their handles only, and letting go of all handles in one call before the
+// evaluation lets MLX free and reuse every buffer at its last use, as the plan's lifetimes say.
 func (s *Session) run(p *program, inputs []mlx.Array, z sizes) ([]mlx.Array, error) {
 	for _, st := range s.states {
 		st.Begin()
@@ -58,6 +58,10 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 		}
 	}()
 	forward := &s.forward
+	var pieces []piece
+	if s.engine.workers != nil && forward.B*forward.T >= pieceRows {
+		pieces = p.pieces
+	}
 	for i := range p.calls {
 		c = &p.calls[i]
 		for _, f := range c.fill {
@@ -77,6 +81,12 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 			if err := s.tell(p, c, out[:len(c.out)]); err != nil {
 				return at(c.at.Path, c.at.At, err)
 			}
+		}
+		if len(pieces) > 0 && pieces[0].last == i {
+			if err := s.compute(&pieces[0], slots); err != nil {
+				return at(c.at.Path, c.at.At, err)
+			}
+			pieces = pieces[1:]
 		}
 	}
 	return nil

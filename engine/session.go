@@ -26,8 +26,9 @@ type Session struct {
 	forward registry.Call
 	slots   []mlx.Array
 	results []mlx.Array
-	batch   int   // sequences; 0: none yet
-	taken   []int // positions of each sequence, by the tables' counters
+	live    []mlx.Array // between the pieces of a forward
+	batch   int         // sequences; 0: none yet
+	taken   []int       // positions of each sequence, by the tables' counters
 	broken  error
 	// adapters are the active ones, in order, and tables the programs that run under them.
 	adapters []string
