@@ -63,6 +63,7 @@ func (e *Engine) syntaxError(src string, issues *cel.Issues) *Error {
 
 // unknownName says that a name stands for nothing here, and what does.
 func unknownName(u use, s Scope) *Error {
+	u.name = strings.TrimPrefix(u.name, ".") // CEL's way to name what is outside
 	e := &Error{Code: "unknown-name", Offset: u.offset, Length: len([]rune(u.name)), Message: fmt.Sprintf("%s is not a name here", u.name)}
 	if w, ok := s.(Witness); ok {
 		if message, help := w.Known(u.name); message != "" {

@@ -51,3 +51,22 @@ func TestMistakes(t *testing.T) {
 		require.LessOrEqual(t, got.Offset+got.Length, len([]rune(src)), src)
 	}
 }
+
+// FuzzMistakes: whatever the text, checking it ends, and what is found stands in it.
+func FuzzMistakes(f *testing.F) {
+	for _, src := range append(plain, "a if b else c", "not (a and b) or c", "x ** y // z", "f(1, [2, 'a", "}{", "is", "else if", "not", "a not in", "'") {
+		f.Add(src)
+	}
+	f.Fuzz(func(t *testing.T, src string) {
+		e, err := New(nil)
+		require.NoError(t, err)
+		of, bad := e.Check(src, plainScope())
+		if bad == nil {
+			require.NotNil(t, of, "%q", src)
+			return
+		}
+		require.NotEmpty(t, bad.Message, "%q", src)
+		require.GreaterOrEqual(t, bad.Offset, 0, "%q", src)
+		require.LessOrEqual(t, bad.Offset+bad.Length, len([]rune(src)), "%q", src)
+	})
+}
