@@ -105,6 +105,7 @@ func (e *Engine) Unmount(name string) error {
 		}
 		for key, set := range e.sets {
 			if slices.Contains(set.list, e.mounted[i]) {
+				set.end()
 				delete(e.sets, key)
 			}
 		}
@@ -188,6 +189,15 @@ type active struct {
 	list   []*mounted
 	tables []*table
 	runs   map[adaptedPort]registry.Run
+
+	cleanups []func() // of its own instances
+}
+
+func (a *active) end() {
+	for _, f := range a.cleanups {
+		f()
+	}
+	a.cleanups = nil
 }
 
 // set is the programs of a list; nil for none.

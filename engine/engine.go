@@ -201,6 +201,9 @@ func (e *Engine) Close() {
 			for _, m := range e.mounted {
 				m.free()
 			}
+			for _, set := range e.sets {
+				set.end()
+			}
 			clear(e.sets)
 			e.mounted = nil
 			mlx.FreeAll(present(e.tensors)...)

@@ -107,7 +107,11 @@ func (e *Engine) newAdapted(set *active, p *plan.Port, row *plan.RowClass, rows 
 		if err != nil {
 			return nil, err
 		}
-		return e.newInstance(&inst, true, u, factors, nil)
+		before := len(e.cleanups)
+		run, err := e.newInstance(&inst, true, u, factors, nil)
+		set.cleanups = append(set.cleanups, e.cleanups[before:]...) // what it holds goes with the adapters
+		e.cleanups = e.cleanups[:before]
+		return run, err
 	}
 	if row.Adapted < 0 && set.touches(held(&inst)) {
 		var err error

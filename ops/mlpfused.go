@@ -84,7 +84,14 @@ func buildFused(b *registry.ClassBuild) (registry.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return []mlx.Array{m.Apply(c.Scope, in...)} }, nil
+	ready, err := m.Ready()
+	if err != nil {
+		return nil, err
+	}
+	if b.Cleanup != nil {
+		b.Cleanup(ready.Free)
+	}
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return []mlx.Array{ready.Apply(c.Scope, in...)} }, nil
 }
 
 // fusedPart is a weight, or one of the runs of outputs that it is cut into, as the kernel takes it: without gaps.

@@ -21,8 +21,12 @@ typedef struct {
   float scale;
 } grn_low_rank;
 
-// parts: gate, up, down. x [.., inputs] -> [.., outputs of down].
-grn_one grn_mlp(uintptr_t workers, uintptr_t stream, const grn_matrix *parts, const grn_low_rank *sums, int n, uintptr_t x, grn_around around);
+// parts: gate, up, down, evaluated. Primitives hold on to them.
+grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n);
+void grn_mlp_weights_free(uintptr_t weights);
+
+// x [.., inputs] -> [.., outputs of down].
+grn_one grn_mlp(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_around around);
 
 #ifdef __cplusplus
 }

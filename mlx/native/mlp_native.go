@@ -15,7 +15,7 @@ import (
 	"github.com/graphrun/graphrun/mlx"
 )
 
-func (m *MLP) apply(s *mlx.Scope, x, gain, residual mlx.Array) mlx.Array {
+func (m *MLP) ready() (uintptr, error) {
 	var parts [3]C.grn_matrix
 	var sums []C.grn_low_rank
 	for i, w := range []*Matrix{&m.Gate, &m.Up, &m.Down} {
@@ -25,6 +25,13 @@ func (m *MLP) apply(s *mlx.Scope, x, gain, residual mlx.Array) mlx.Array {
 			sums = append(sums, C.grn_low_rank{part: C.int(i), a: handle(l.A), b: handle(l.B), first: C.int(l.First), scale: C.float(l.Scale)})
 		}
 	}
+	r := C.grn_mlp_weights(C.uintptr_t(m.Workers.handle), &parts[0], unsafe.SliceData(sums), C.int(len(sums)))
+	return uintptr(r.a), failure(r.err)
+}
+
+func freeMLP(weights uintptr) { C.grn_mlp_weights_free(C.uintptr_t(weights)) }
+
+func (m *ReadyMLP) apply(s *mlx.Scope, x, gain, residual mlx.Array) mlx.Array {
 	around := C.grn_around{norm: C.bool(m.Norm), eps: C.float(m.Eps), gain: handle(gain), residual: handle(residual)}
-	return one(s, C.grn_mlp(C.uintptr_t(m.Workers.handle), C.uintptr_t(s.Stream().Handle()), &parts[0], unsafe.SliceData(sums), C.int(len(sums)), handle(x), around))
+	return one(s, C.grn_mlp(C.uintptr_t(m.handle), C.uintptr_t(s.Stream().Handle()), handle(x), around))
 }

@@ -2,6 +2,7 @@ package native
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/graphrun/graphrun/mlx"
 )
@@ -52,21 +53,23 @@ func NewProducts(members []*Product, a Around) (*Products, error) {
 	if len(members) == 0 || len(members) > maxMembers {
 		return nil, fmt.Errorf("%d products of one value; 1 to %d are taken", len(members), maxMembers)
 	}
+	var arrays []mlx.Array
 	for _, p := range members {
-		for _, part := range []mlx.Array{p.Weight, p.Scales, p.Biases, p.Bias} {
-			if !part.Valid() {
-				continue
-			}
-			if err := mlx.Eval(part); err != nil {
-				return nil, err
-			}
-		}
+		arrays = append(arrays, p.Weight, p.Scales, p.Biases, p.Bias)
+	}
+	if err := evaluated(arrays); err != nil {
+		return nil, err
 	}
 	h, err := newProducts(members)
 	if err != nil {
 		return nil, err
 	}
 	return &Products{h, len(members), a}, nil
+}
+
+// evaluated computes those arrays that are there.
+func evaluated(arrays []mlx.Array) error {
+	return mlx.Eval(slices.DeleteFunc(arrays, func(a mlx.Array) bool { return !a.Valid() })...)
 }
 
 // Free lets the weights go once nothing needs them.

@@ -18,4 +18,7 @@ func (p *Products) products(s *mlx.Scope, _, _, _ mlx.Array) []mlx.Array {
 	return make([]mlx.Array, p.members)
 }
 
-func (m *MLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }
+func (m *MLP) ready() (uintptr, error) { return 0, mlx.ErrNoMLX }
+func freeMLP(uintptr)                  {}
+
+func (m *ReadyMLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }
