@@ -282,14 +282,20 @@ func (c *composer) exampleTensors(doc *syntax.Document, e *Example, config *head
 		return nil, err
 	}
 	ck := &header.Checkpoint{Path: file, Format: or(e.Format, "safetensors"), Config: config}
-	if data != nil {
-		ck.Tensors, err = header.ParseListing(file, bytes.NewReader(data))
-	} else {
-		ck.Tensors, err = header.ReadListing(file)
+	key := listing{file, data != nil}
+	known := false
+	if ck.Tensors, known = c.lib.shared.tensors[key]; !known {
+		if data != nil {
+			ck.Tensors, err = header.ParseListing(file, bytes.NewReader(data))
+		} else {
+			ck.Tensors, err = header.ReadListing(file)
+		}
+		if err != nil {
+			return ck, err
+		}
+		c.lib.shared.tensors[key] = ck.Tensors
 	}
-	if err == nil {
-		ck.Quantization, err = header.ReadQuantization(config)
-	}
+	ck.Quantization, err = header.ReadQuantization(config)
 	return ck, err
 }
 

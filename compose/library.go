@@ -25,7 +25,6 @@ type library struct {
 	sources map[string]*source.File
 	parts   map[string]bool           // sources of which only what chooses a model was read
 	inside  map[*source.File]bool     // files that are inside the program
-	names   map[string][]string       // of blocks, by the document that may call them
 	besides map[*syntax.Document]bool // variants and rules that were checked, and whether they are sound
 	checked map[*source.File]bool     // files that static checking has looked at, where several examples need them
 }
@@ -237,17 +236,15 @@ func (l *library) around(from *syntax.Document) []string {
 	return out
 }
 
-// blockNames lists the blocks that a document can call; the folders are read once for each document.
+// blockNames lists the blocks that a document can call; the folders are read once.
 func (l *library) blockNames(from *syntax.Document) []string {
-	key := ""
-	if from != nil && !l.fromShipped(from) {
-		key = from.File.Path
-	}
-	if names, ok := l.names[key]; ok {
+	dirs := l.around(from)
+	key := strings.Join(dirs, "\x00")
+	if names, ok := l.shared.names[key]; ok {
 		return names
 	}
 	var out []string
-	for _, dir := range l.around(from) {
+	for _, dir := range dirs {
 		for _, f := range l.filesIn(dir) {
 			if data, err := l.read(f); err == nil && kindOf(data) == "block" {
 				out = append(out, strings.TrimSuffix(filepath.Base(f), ".yaml"))
@@ -259,10 +256,7 @@ func (l *library) blockNames(from *syntax.Document) []string {
 		out = append(out, strings.TrimSuffix(e.Name(), ".yaml"))
 	}
 	sort.Strings(out)
-	if l.names == nil {
-		l.names = map[string][]string{}
-	}
-	l.names[key] = out
+	l.shared.names[key] = out
 	return out
 }
 

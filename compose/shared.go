@@ -5,21 +5,31 @@ import (
 
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
+	"github.com/graphrun/graphrun/weights/header"
 )
 
-// Shared is what composing one file after another has in common: the shipped documents, read and checked once, and the
-// expressions, compiled once. The requests that it is for have one Shipped and one Registry, and none runs beside another.
+// Shared is what composing one file after another has in common: the shipped documents, read and checked once, the
+// expressions, compiled once, and what else several files read. The requests that it is for have one Shipped, one Overlay and
+// one Registry, none runs beside another, and files do not change between them.
 type Shared struct {
 	ex      *expr.Engine
 	finder  *finder
 	docs    map[string]*syntax.Document // of the shipped files, those that nothing was found in
 	headers []*syntax.Document
 	sound   map[*syntax.Document]bool // shipped documents whose names and types are right
+	names   map[string][]string       // of the blocks in some folders
+	tensors map[listing][]header.Tensor
+}
+
+// listing is a file of tensors that examples name.
+type listing struct {
+	file   string
+	inside bool // the program, or the request's own texts
 }
 
 // NewShared makes one for the requests to come.
 func NewShared() (*Shared, error) {
-	s := &Shared{finder: &finder{}, docs: map[string]*syntax.Document{}, sound: map[*syntax.Document]bool{}}
+	s := &Shared{finder: &finder{}, docs: map[string]*syntax.Document{}, sound: map[*syntax.Document]bool{}, names: map[string][]string{}, tensors: map[listing][]header.Tensor{}}
 	var err error
 	s.ex, err = expr.New(s.finder.find)
 	return s, err

@@ -132,8 +132,7 @@ func grammar(args []string) any {
 // some tens of MiB. The others keep to Go's default.
 func collectRarely(command string) {
 	if !slices.Contains([]string{"run", "bench", "lsp"}, command) && os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(1600)
-		debug.SetMemoryLimit(256 << 20) // above it, as often as is needed to keep to it
+		debug.SetGCPercent(400)
 	}
 }
 
