@@ -13,6 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/graphrun/graphrun/engine"
+	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/model"
 	"github.com/graphrun/graphrun/weights"
 	"github.com/graphrun/graphrun/weights/adapter"
@@ -105,4 +106,45 @@ func TestAdaptersLeaveClasses(t *testing.T) {
 	_, err := model.Open(context.Background(), model.Options{Checkpoint: filepath.Join(oracleDir, "llama-bf16-adapters"), IDsOnly: true, Device: "cpu", MemoryBudget: 1 << 30,
 		Adapters: []model.Adapter{{Path: filepath.Join(dir, "adapters", "down")}, {Path: filepath.Join(dir, "adapters", "down")}}})
 	require.ErrorContains(t, err, "an adapter down is mounted already")
+}
+
+// TestAdaptersByDefault: what runs by default on a CPU, whose mlp.fused adds adapters' sums itself, is near the exact classes under the
+// same adapters, for a prompt and a step. In float32: MLX's own half-precision products are less exact than those compared.
+func TestAdaptersByDefault(t *testing.T) {
+	dir := filepath.Join(oracleDir, "llama-q4-adapters")
+	if _, ok := readManifest(t).Cases[filepath.Base(dir)]; !ok {
+		t.Skip("the oracle has no llama-q4-adapters here")
+	}
+	wide := changed(t, dir, func(s *mlx.Scope, _ string, a mlx.Array) mlx.Array {
+		if a.Dtype().IsFloat() {
+			return s.Astype(a, mlx.Float32)
+		}
+		return a
+	})
+	open := func(exact bool) *engine.Engine {
+		m, err := model.Open(context.Background(), model.Options{Checkpoint: wide, Exact: exact, IDsOnly: true, Device: "cpu"})
+		require.NoError(t, err)
+		t.Cleanup(m.Close)
+		for _, name := range []string{"all", "down", "gate"} {
+			mount(t, m.Engine(), filepath.Join(dir, "adapters", name))
+		}
+		return m.Engine()
+	}
+	exact, fast := open(true), open(false)
+	require.Equal(t, "mlp.fused", running(fast.Plan(), 1)["model.layers.0.mlp"])
+	logits := func(e *engine.Engine, adapters []string) (prompt, step engine.Tensor) {
+		s, err := e.NewSession()
+		require.NoError(t, err)
+		defer s.Close()
+		require.NoError(t, s.Adapt(adapters...))
+		return forward(t, s, []int32{3, 1, 4, 1, 5, 9, 2}), forward(t, s, []int32{6})
+	}
+	base, _ := logits(exact, nil)
+	for _, adapters := range [][]string{nil, {"all"}, {"down"}, {"gate"}, {"all", "down"}} {
+		prompt, step := logits(exact, adapters)
+		fastPrompt, fastStep := logits(fast, adapters)
+		off := max(apart(t, prompt, fastPrompt), apart(t, step, fastStep))
+		t.Logf("%v: max |Δ| / max |ref| %.1e, the adapters' effect %.1e", adapters, off, apart(t, base, prompt))
+		require.Less(t, off, 1e-3)
+	}
 }
