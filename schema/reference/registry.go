@@ -170,6 +170,16 @@ func OfClass(c *registry.Class) Entry {
 	if len(c.Parts) > 0 {
 		fact("parts", strings.Join(c.Parts, " ")+", each by its own binding")
 	}
+	var takes []string
+	for _, name := range c.Before {
+		takes = append(takes, name+" before it")
+	}
+	for _, name := range c.After {
+		takes = append(takes, name+" after it")
+	}
+	if takes != nil {
+		fact("takes in", strings.Join(takes, ", ")+", where `fuse` of a variant says so")
+	}
 	if len(c.ExactFor) > 0 {
 		fact("exact for", "weights stored as "+strings.Join(c.ExactFor, ", ")+": what an unbound port runs")
 	}
