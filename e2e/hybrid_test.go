@@ -71,6 +71,11 @@ func TestHybrid(t *testing.T) {
 		return m.Engine()
 	}
 	staged, exact, plain := open(variant("stages", stages)), open(), open(variant("packed", packed))
+	t.Run("shipped forms", func(t *testing.T) {
+		for _, name := range []string{"form-stage", "form-prompt", "form-fused", "form-media"} {
+			shippedForm(t, name, open(name), exact)
+		}
+	})
 	for _, c := range []struct {
 		rows                       int
 		mlp, gateUp, gate, down, z string // what the port runs; "": not run
@@ -107,6 +112,46 @@ func TestHybrid(t *testing.T) {
 		require.Less(t, offAdapted, c.adapted)
 		require.Greater(t, apart(t, base, adapted), 4*contracts)
 	}
+}
+
+// shippedForm holds a shipped variant's logits at a row count of each of its ranges, with an adapter and without, to the exact
+// classes of the stored weights.
+func shippedForm(t *testing.T, name string, e, exact *engine.Engine) {
+	worst := 0.0
+	for _, rows := range []int{1, 4, 6, 20, 40} {
+		tokens := make([]int32, rows)
+		for i := range tokens {
+			tokens[i] = int32(37*i+rows) % 512
+		}
+		for _, adapters := range [][]string{nil, {"tuned"}} {
+			var logits [2]engine.Tensor
+			for i, of := range []*engine.Engine{exact, e} {
+				s, err := of.NewSession()
+				require.NoError(t, err)
+				require.NoError(t, s.Adapt(adapters...))
+				if name == "form-media" {
+					logits[i] = mediaForward(t, s, tokens)
+				} else {
+					logits[i] = forward(t, s, tokens)
+				}
+				s.Close()
+			}
+			worst = max(worst, apart(t, logits[0], logits[1]))
+		}
+	}
+	t.Logf("%s: max |Δ| / max |ref| %.1e", name, worst)
+	require.Less(t, worst, contracts, name)
+}
+
+// mediaForward is a text's logits by way of the embed and media entries.
+func mediaForward(t *testing.T, s *engine.Session, tokens []int32) engine.Tensor {
+	ctx := context.Background()
+	embedded, err := s.Forward(ctx, engine.Inputs{Entry: "embed", Tokens: [][]int32{tokens}}, "embeddings")
+	require.NoError(t, err)
+	out, err := s.Forward(ctx, engine.Inputs{Entry: "media",
+		Others: map[string]engine.Tensor{"embeddings": embedded["embeddings"], "positions": streams(0, len(tokens))}}, "logits")
+	require.NoError(t, err)
+	return out["logits"]
 }
 
 // hybridBound is how far logits of four float32 layers may lie from the plain classes': products with codes are 1e-5 off at
