@@ -33,6 +33,8 @@ type Options struct {
 	// MemoryBudget is what weights, states and values may take together, in bytes; 0: no limit. States count at
 	// Context positions, or 4096 where there is no limit.
 	MemoryBudget int64
+	// Apart runs every call by itself, also what the plan has run as one: for traces.
+	Apart bool
 	// OnProgress is told the bytes of the opened weights, on any goroutine but one at a time. It must be quick and not call
 	// the engine.
 	OnProgress func(done, total int64)

@@ -12,6 +12,9 @@ import (
 // unitsOf are what runs as one in a program, by each of the calls in it.
 func (e *Engine) unitsOf(g *plan.Program) map[int]*plan.Fused {
 	out := map[int]*plan.Fused{}
+	if e.options.Apart {
+		return out
+	}
 	for i := range g.Fused {
 		if g.Fused[i].Core >= 0 && e.workers == nil {
 			continue // by MLX's calls, as every native operator

@@ -36,6 +36,8 @@ type Options struct {
 	// Adapters are mounted in this order and active in every text that says nothing else (Settings.Adapters).
 	Adapters []Adapter
 
+	Apart bool // run every call by itself, also what the plan has run as one: for traces
+
 	// IDsOnly leaves the tokenizer unread: Generate gives ids without a text and ends at no token of the model's own.
 	IDsOnly bool
 
@@ -82,7 +84,7 @@ func Open(ctx context.Context, o Options) (*Model, error) {
 	}
 	defer files.Close()
 	m.engine, err = engine.Open(ctx, p, reg, files, engine.Options{
-		Device: o.Device, Threads: o.Threads, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, OnProgress: o.OnWeights,
+		Device: o.Device, Threads: o.Threads, Context: o.Context, Chunk: o.PrefillStep, MemoryBudget: o.MemoryBudget, Apart: o.Apart, OnProgress: o.OnWeights,
 	})
 	if err != nil {
 		return nil, m.placed("cannot-open", err)

@@ -36,8 +36,8 @@ type compareCmd struct {
 // Help is shown by --help below the first line.
 func (c *compareCmd) Help() string {
 	return `Both graphs run one forward over the same tokens, and every value that one of them computes is held to the value of the same
-name in the other: the path of its call with the operator, or the path of its port. The first that differs is where to look; the
-outputs come last. The values of the first are kept in memory meanwhile. Exit code 0: all is equal, bit for bit; 1: something
+name in the other: the path of its call with the operator, or the path of its port. What a plan has run as one runs call by call
+here. The first that differs is where to look; the outputs come last. The values of the first are kept in memory meanwhile. Exit code 0: all is equal, bit for bit; 1: something
 differs; 2: it could not be done.`
 }
 
@@ -113,7 +113,7 @@ func (c *compareCmd) tell(t terminal, a, b *trace.Record) error {
 
 // side is what to open for a graph's or variant's file.
 func (c *compareCmd) side(file, checkpoint string, variants []string) model.Options {
-	o := model.Options{Checkpoint: checkpoint, Graph: file, Variants: variants, Exact: c.Exact, Force: c.Force, Device: c.Device, IDsOnly: c.Prompt == ""}
+	o := model.Options{Checkpoint: checkpoint, Graph: file, Variants: variants, Exact: c.Exact, Force: c.Force, Device: c.Device, Apart: true, IDsOnly: c.Prompt == ""}
 	if isVariant(file) {
 		o.Graph, o.Variants = "", append(o.Variants[:len(o.Variants):len(o.Variants)], file)
 	}
