@@ -208,6 +208,9 @@ func (e *Engine) Close() {
 			}
 			clear(e.sets)
 			e.mounted = nil
+			for _, f := range e.cleanups {
+				f()
+			}
 			mlx.FreeAll(present(e.tensors)...)
 			mlx.FreeAll(e.constants...)
 			e.tensors, e.constants, e.instances, e.tables, e.cleanups = nil, nil, nil, nil, nil

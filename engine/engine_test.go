@@ -229,3 +229,12 @@ func TestConstantsRunOnceAtLoad(t *testing.T) {
 		}
 	}
 }
+
+// TestCloseRunsCleanups: what constructors made beside arrays is let go of, once.
+func TestCloseRunsCleanups(t *testing.T) {
+	e, ran := &Engine{worker: mlx.NewWorker()}, 0
+	e.cleanup(func() { ran++ })
+	e.Close()
+	e.Close()
+	require.Equal(t, 1, ran)
+}
