@@ -131,7 +131,7 @@ func TestAdaptersByDefault(t *testing.T) {
 		return m.Engine()
 	}
 	exact, fast := open(true), open(false)
-	require.Equal(t, "mlp.fused", running(fast.Plan(), 1)["model.layers.0.mlp"])
+	require.Equal(t, "mlp.fused", running(fast.Plan(), "text", 1)["model.layers.0.mlp"])
 	logits := func(e *engine.Engine, adapters []string) (prompt, step engine.Tensor) {
 		s, err := e.NewSession()
 		require.NoError(t, err)

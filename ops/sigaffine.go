@@ -12,6 +12,11 @@ import (
 // matrixKinds are the ports of one matrix that multiplies.
 var matrixKinds = []string{"linear", "head"}
 
+// sumsNumerics is the contract of classes that read codes and sum in float32. In half precision MLX's own sums are half too, on the
+// CPU, and further off.
+const sumsNumerics = "sums are float32 in another order than quantized_matmul's: max |Δ| / max |ref| of its results in float32 below 1e-5 in float32, 2^-7 in bfloat16 " +
+	"and 2^-10 in float16 by its test"
+
 // affineRows is for a few rows: decoding, and checking a draft.
 func affineRows() *registry.Class {
 	return &registry.Class{
@@ -21,7 +26,7 @@ func affineRows() *registry.Class {
 		Kinds:    matrixKinds,
 		MaxRows:  16,
 		Params:   []registry.Param{withDefault("tile", "int", "rows that share one pass over the codes: 4, or 1 where less is said", intValue(4))},
-		Numerics: "sums are float32 in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-5 in float32, 2^-7 in bfloat16 and 2^-10 in float16 by its test",
+		Numerics: sumsNumerics,
 		Build:    buildProduct(native.RowsF32),
 		Kernels:  []string{"cpu"},
 		Accept:   acceptAffineMode,
@@ -39,10 +44,12 @@ func affineMMA() *registry.Class {
 	return &registry.Class{
 		Name: "affine.mma",
 		Doc: "A weight of mode affine, 3 or 4 bits in groups of 64, on a matrix unit: tiles of 8 by 8 with float32 sums, rows filled up to 8. " +
-			"Inputs divide by 256, outputs by 8.",
+			"Inputs divide by 256, outputs by 8. On the CPU it is affine.rows in tiles of 4 under another name; devices may have a kernel of its own.",
 		Kinds:    matrixKinds,
 		MaxRows:  8,
-		Numerics: "float32 sums in tiles, in another order than quantized_matmul's: max |Δ| / max |ref| below 1e-2 by its contract",
+		Numerics: sumsNumerics,
+		Build:    buildProduct(native.RowsF32),
+		Kernels:  []string{"cpu"},
 		Accept: func(kind string, weights map[string]plan.Facts) error {
 			if err := acceptAffineMode(kind, weights); err != nil {
 				return err
