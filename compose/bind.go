@@ -116,20 +116,6 @@ func weightRecord(f plan.Facts) expr.Value {
 		"layout": f.Layout, "axis": f.Axis, "inputs": f.Inputs, "outputs": f.Outputs, "bytes": f.Bytes, "bias": f.Bias})
 }
 
-// partStarts are the row counts at which the parts of a port's forms change.
-func (c *composer) partStarts(p *plan.Port) []int {
-	var out []int
-	for _, role := range formRoles(p) {
-		if i := c.part(p, role); i >= 0 {
-			for _, r := range c.plan.Ports[i].Rows {
-				out = append(out, r.First)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
-}
-
 // formRoles are the parts that a port's forms may be made of.
 func formRoles(p *plan.Port) []string {
 	switch p.Kind {
@@ -144,19 +130,22 @@ func formRoles(p *plan.Port) []string {
 }
 
 // part is the port of a role of another, or -1: of a group a member, of an mlp or its pair what lies below the mlp's path.
-func (c *composer) part(p *plan.Port, role string) int {
-	base := p.Path
-	switch p.Kind {
-	case "group":
+func (c *composer) part(index int, role string) int {
+	p := &c.plan.Ports[index]
+	if p.Kind == "group" {
 		if i := slices.Index(p.Roles, role); i >= 0 {
 			return p.Members[i]
 		}
 		return -1
-	case "gate_up":
+	}
+	base := p.Path
+	if p.Kind == "gate_up" {
 		base = strings.TrimSuffix(p.Path, ".gate_up")
 	}
-	if i, ok := c.byPath[portKey{p.Entry, base + "." + role}]; ok {
-		return i
+	for i := c.notes[index].parts; i < index; i++ {
+		if name, below := strings.CutPrefix(c.plan.Ports[i].Path, base); below && len(name) > 0 && name[1:] == role {
+			return i
+		}
 	}
 	return -1
 }

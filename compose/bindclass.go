@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/graphrun/graphrun/compose/syntax"
@@ -12,19 +13,12 @@ import (
 
 // carries refuses a class beside `adapted` that an adapter would pass by: sums are added to products of one weight, and this
 // class computes with several at once. Experts take no adapters.
-func (c *composer) carries(instance, index int, at diag.Range) bool {
-	in, p := c.plan.Instances[instance], &c.plan.Ports[index]
-	if class := c.reg.Class(in.Class); class != nil && class.Adapters {
+func (c *composer) carries(by *picked, index int) bool {
+	class, p := by.class, &c.plan.Ports[index]
+	if class.Adapters || class.Parts != nil || p.Kind == "experts" || len(p.Weights) == 1 {
 		return true
 	}
-	if p.Kind == "experts" || len(in.Weights) == 0 || len(in.Weights) == 1 && len(in.Parts) == 0 {
-		return true
-	}
-	roles := make([]string, len(in.Weights))
-	for i, w := range in.Weights {
-		roles[i] = w.Role
-	}
-	d := c.list.Errorf("adapter-ignored", at, "%s computes %s in one, which leaves no product for an adapter's sum", in.Class, strings.Join(roles, " and ")).In(p.Path)
+	d := c.list.Errorf("adapter-ignored", by.at, "%s computes %s in one, which leaves no product for an adapter's sum", class.Name, strings.Join(p.Roles, " and ")).In(p.Path)
 	if exact := c.reg.ExactClass(p.Kind, "parts"); exact != nil {
 		d.Helped("write `adapted: %s`, or leave `adapted` away: it is the exact class", exact.Name)
 	}
@@ -100,16 +94,16 @@ func (c *composer) pick(line *boundLine, index int, choice *syntax.ClassChoice, 
 }
 
 // instance makes a picked class one of a port, at the rows from first on.
-func (c *composer) instance(by *picked, index, first int) (int, bool) {
+func (c *composer) instance(by *picked, index, first int) int {
 	if by.class.Parts != nil {
 		return c.form(by, index, first)
 	}
 	p := &c.plan.Ports[index]
 	exact := &c.plan.Instances[p.Rows[0].Instance]
-	if by.class.Name == exact.Class && len(by.args) == 0 && len(exact.Args) == 0 {
-		return p.Rows[0].Instance, true
+	if by.class.Name == exact.Class && len(by.args) == 0 {
+		return p.Rows[0].Instance
 	}
-	return c.intern(plan.Instance{Class: by.class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: by.at}), true
+	return c.intern(plan.Instance{Class: by.class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Weights: roleWeights(p), Activation: exact.Activation, At: by.at})
 }
 
 // sharing is the first member of a buffer group, which its buffers are made for.
@@ -253,7 +247,7 @@ func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s se
 			Helped("name one count, as the tokens of a full prompt chunk: `%d: %s`", 2048, class.Name)
 		return false
 	}
-	if odd := c.odd[index]; odd != nil && (class.MinRows > 1 || class.MaxRows > 0 || class.OneRow) {
+	if odd := c.notes[index].odd; odd != nil && (class.MinRows > 1 || class.MaxRows > 0 || class.OneRow) {
 		c.list.Errorf("class-rows", at, "%s counts rows as B * T, and the port's input has other leading dims", class.Name).Because(*odd, "called here").In(c.plan.Ports[index].Path).
 			Helped("bind a class of any row count, or leave the port to its exact class")
 		return false
@@ -261,30 +255,43 @@ func (c *composer) rowsFit(class *registry.Class, at diag.Range, index int, s se
 	return true
 }
 
-// form is a class over the parts' own bindings at the rows from first on.
-func (c *composer) form(by *picked, index, first int) (int, bool) {
-	class, p := by.class, &c.plan.Ports[index]
-	exact := &c.plan.Instances[p.Rows[0].Instance]
-	roles := class.Parts
-	if class.Name == exact.Class { // its parts are the port's: separate tensors or a fused one
+// partsOf are the ports of a form's parts, by the form's roles; -1: the port lacks it.
+func (c *composer) partsOf(form *picked, index int) (roles []string, ports []int) {
+	exact := &c.plan.Instances[c.plan.Ports[index].Rows[0].Instance]
+	roles = form.class.Parts
+	if form.class.Name == exact.Class { // its parts are the port's: separate tensors or a fused one
 		roles = make([]string, len(exact.Parts))
 		for i, r := range exact.Parts {
 			roles[i] = r.Role
 		}
 	}
-	parts := make([]plan.RolePart, 0, len(roles))
-	for _, role := range roles {
-		part := c.part(p, role)
-		if part < 0 {
-			c.list.Errorf("class-refuses", by.at, "%s takes a part %s, which %s does not have", class.Name, role, generalised(p.Path)).Because(p.Place, "declared here").
-				Helped("its parts are as its tensors are: a fused gate_up, or gate_proj and up_proj; mlp.unfused takes both")
-			return -1, false
-		}
-		row := c.plan.Ports[part].At(first)
-		if row == nil {
-			return -1, false // the part could not be bound: reported there
-		}
-		parts = append(parts, plan.RolePart{Role: role, Instance: row.Instance})
+	ports = make([]int, len(roles))
+	for i, role := range roles {
+		ports[i] = c.part(index, role)
 	}
-	return c.intern(plan.Instance{Class: class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Parts: parts, Activation: exact.Activation, At: by.at}), true
+	return roles, ports
+}
+
+// lacksPart reports the first part of a form that a port does not have.
+func (c *composer) lacksPart(form *picked, index int) bool {
+	p := &c.plan.Ports[index]
+	roles, ports := c.partsOf(form, index)
+	i := slices.Index(ports, -1)
+	if i >= 0 {
+		c.list.Errorf("class-refuses", form.at, "%s takes a part %s, which %s does not have", form.class.Name, roles[i], generalised(p.Path)).Because(p.Place, "declared here").
+			Helped("its parts are as its tensors are: a fused gate_up, or gate_proj and up_proj; mlp.unfused takes both")
+	}
+	return i >= 0
+}
+
+// form is a class over the parts' own bindings at the rows from first on.
+func (c *composer) form(by *picked, index, first int) int {
+	p := &c.plan.Ports[index]
+	roles, ports := c.partsOf(by, index)
+	parts := make([]plan.RolePart, len(roles))
+	for i, role := range roles {
+		parts[i] = plan.RolePart{Role: role, Instance: c.plan.Ports[ports[i]].At(first).Instance}
+	}
+	activation := c.plan.Instances[p.Rows[0].Instance].Activation
+	return c.intern(plan.Instance{Class: by.class.Name, Args: by.args, Kind: p.Kind, Path: p.Path, Parts: parts, Activation: activation, At: by.at})
 }

@@ -1,6 +1,7 @@
 package compose
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -32,6 +33,7 @@ type binder struct {
 	holds   map[holdsKey]bool
 	fills   map[fillKey]*decision
 	count   int // of covers and decisions
+	numbers map[string]int
 }
 
 // portSort is what lines and classes can ask of a port beside its path.
@@ -80,10 +82,12 @@ type decided struct {
 	own, adapted *picked // own is nil where the exact class runs
 	form         *picked // of the parts, where that is the exact class
 	at           diag.Range
+
+	runs, adapts int // of a port's ranges those with equal numbers run one instance
 }
 
 func newBinder(c *composer, lines []*boundLine) *binder {
-	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}}
+	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}, numbers: map[string]int{}}
 	b.decided = make([]*decision, len(c.plan.Ports))
 	b.covers = make([]*cover, len(c.plan.Ports))
 	b.facts = make([]int, len(c.plan.Weights))
@@ -97,11 +101,9 @@ func newBinder(c *composer, lines []*boundLine) *binder {
 		b.facts[i] = n
 	}
 	b.base = &cover{segments: []segment{{first: 1, last: endless}}}
-	c.byPath = make(map[portKey]int, len(c.plan.Ports))
-	for i := range c.plan.Ports {
-		p := &c.plan.Ports[i]
-		c.byPath[portKey{p.Entry, p.Path}] = i
-		b.sort = append(b.sort, b.sortOf(i))
+	b.sort = make([]*portSort, len(c.plan.Ports))
+	for i := range b.sort {
+		b.sort[i] = b.sortOf(i)
 	}
 	return b
 }
@@ -109,7 +111,7 @@ func newBinder(c *composer, lines []*boundLine) *binder {
 func (b *binder) sortOf(index int) *portSort {
 	p := &b.plan.Ports[index]
 	exact := &b.plan.Instances[p.Rows[0].Instance]
-	s := portSort{entry: p.Entry, kind: p.Kind, in: p.Dims[0], out: p.Dims[1], exact: exact.Class, activation: exact.Activation, topK: b.topK[index], odd: b.odd[index] != nil}
+	s := portSort{entry: p.Entry, kind: p.Kind, in: p.Dims[0], out: p.Dims[1], exact: exact.Class, activation: exact.Activation, topK: b.notes[index].topK, odd: b.notes[index].odd != nil}
 	key := make([]byte, 0, 64)
 	for i, w := range p.Weights {
 		key = strconv.AppendInt(append(key, p.Roles[i]...), int64(b.facts[w]), 10)
@@ -148,7 +150,7 @@ func (b *binder) under(o *cover, line *boundLine) *cover {
 
 // speaking are the lines whose patterns match a port; a part of an mlp also has the path of its tensor.
 func (b *binder) speaking(index int) []*boundLine {
-	path, second := b.plan.Ports[index].Path, b.second[index]
+	path, second := b.plan.Ports[index].Path, b.notes[index].second
 	key := [2]string{path, second}
 	lines, ok := b.speaks[key]
 	if !ok {
@@ -227,18 +229,18 @@ func (b *binder) scope(line *boundLine, index int) facts {
 		}
 		more[p.Roles[i]] = weightRecord(f)
 	}
-	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": b.topK[index],
+	more["port"] = expr.Record("port", map[string]any{"path": p.Path, "kind": p.Kind, "entry": p.Entry, "count": count, "top_k": b.notes[index].topK,
 		"storage": common.Storage, "mode": common.Mode, "activation": activationOf(&b.plan.Instances[p.Rows[0].Instance])})
 	b.scopes[key] = line.owner.scope.with(more)
 	return b.scopes[key]
 }
 
-// fill makes a port's rows.
+// fill decides what a port runs.
 func (b *binder) fill(index int) bool {
 	p, o := &b.plan.Ports[index], b.covers[index]
 	alike, parts := !o.single, make([]byte, 0, 64)
 	for _, role := range formRoles(p) {
-		part := b.part(p, role)
+		part := b.part(index, role)
 		if part < 0 {
 			continue
 		}
@@ -260,7 +262,7 @@ func (b *binder) fill(index int) bool {
 			segments = b.yielded(segments, of)
 		}
 		var ok bool
-		if d, ok = b.decide(index, cutAt(segments, b.partStarts(p))); !ok {
+		if d, ok = b.decide(index, cutAt(segments, b.partStarts(index))); !ok {
 			return false
 		}
 		b.count++
@@ -269,35 +271,93 @@ func (b *binder) fill(index int) bool {
 			b.fills[key] = d
 		}
 	}
-	rows, ok := b.rows(index, d)
-	if ok {
-		p.Rows, b.decided[index] = rows, d
+	b.decided[index] = d
+	if !b.uncalled() {
+		p.Rows = b.rows(index, d)
 	}
-	return ok
+	return true
+}
+
+// partStarts are the row counts at which the parts of a port's forms change.
+func (b *binder) partStarts(index int) []int {
+	var out []int
+	for _, role := range formRoles(&b.plan.Ports[index]) {
+		if i := b.part(index, role); i >= 0 && b.decided[i] != nil {
+			for _, r := range b.decided[i].rows {
+				out = append(out, r.first)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // decide chooses the classes of a port's rows.
 func (b *binder) decide(index int, segments []segment) (*decision, bool) {
 	p := &b.plan.Ports[index]
-	exact := b.reg.Class(b.plan.Instances[p.Rows[0].Instance].Class)
+	exact := &picked{class: b.reg.Class(b.plan.Instances[p.Rows[0].Instance].Class), at: p.Place}
 	d, good := &decision{}, true
 	for _, s := range segments {
 		r := decided{first: s.first, last: s.last}
+		ok := true
 		switch {
 		case s.line != nil:
 			s.line.won = true
 			spec := &s.line.spec.Rows[s.entry].Class
 			r.at = spec.At
-			var ok bool
-			if r.own, r.adapted, ok = b.classOf(s.line, index, spec, s); !ok {
-				good = false
-			}
-		case exact.Parts != nil:
-			r.form = &picked{class: exact, at: p.Place}
+			r.own, r.adapted, ok = b.classOf(s.line, index, spec, s)
+		case exact.class.Parts != nil:
+			r.form = exact
+		}
+		for _, by := range []*picked{r.own, r.form} {
+			ok = ok && !(by != nil && by.class.Parts != nil && b.lacksPart(by, index))
+		}
+		if ok && r.adapted != nil {
+			ok = !(r.adapted.class.Parts != nil && b.lacksPart(r.adapted, index)) && b.carries(r.adapted, index)
+		}
+		if good = good && ok; !good {
+			continue
+		}
+		r.runs = b.number(cmp.Or(r.own, exact), index, r.first)
+		if r.adapted != nil {
+			r.adapts = b.number(r.adapted, index, r.first)
+		}
+		if n := len(d.rows); n > 0 && d.rows[n-1].runs == r.runs && d.rows[n-1].adapts == r.adapts && d.rows[n-1].at == r.at {
+			d.rows[n-1].last = r.last
+			continue
 		}
 		d.rows = append(d.rows, r)
 	}
 	return d, good
+}
+
+// number is that of what a picked class makes of a port, at the rows from first on.
+func (b *binder) number(by *picked, index, first int) int {
+	key := appendArgs([]byte(by.class.Name), by.args)
+	if by.class.Parts != nil {
+		_, ports := b.partsOf(by, index)
+		for _, part := range ports {
+			key = strconv.AppendInt(append(key, ' '), int64(b.runs(part, first)), 10)
+		}
+	}
+	n, ok := b.numbers[string(key)]
+	if !ok {
+		n = 1 + len(b.numbers)
+		b.numbers[string(key)] = n
+	}
+	return n
+}
+
+// runs is the number of what a part runs at a row count; 0: it could not be decided.
+func (b *binder) runs(part, rows int) int {
+	if d := b.decided[part]; d != nil {
+		for _, r := range d.rows {
+			if rows <= r.last {
+				return r.runs
+			}
+		}
+	}
+	return 0
 }
 
 // classOf chooses among a class's conditions, and which class runs while adapted.
@@ -320,38 +380,19 @@ func (b *binder) classOf(line *boundLine, index int, spec *syntax.ClassSpec, s s
 }
 
 // rows makes the instances of a decision for a port.
-func (b *binder) rows(index int, d *decision) ([]plan.RowClass, bool) {
-	exact := b.plan.Ports[index].Rows[0].Instance
-	rows := make([]plan.RowClass, 0, len(d.rows))
-	good := true
-	for _, s := range d.rows {
-		r := plan.RowClass{First: s.first, Last: s.last, Instance: exact, Exact: s.own == nil, Adapted: -1, At: s.at}
-		if s.last == endless {
-			r.Last = 0
+func (b *binder) rows(index int, d *decision) []plan.RowClass {
+	rows := make([]plan.RowClass, len(d.rows))
+	for i, s := range d.rows {
+		r := plan.RowClass{First: s.first, Last: unending(s.last), Instance: b.plan.Ports[index].Rows[0].Instance, Exact: s.own == nil, Adapted: -1, At: s.at}
+		if by := cmp.Or(s.own, s.form); by != nil {
+			r.Instance = b.instance(by, index, s.first)
 		}
-		ok := true
-		switch {
-		case s.own != nil:
-			r.Instance, ok = b.instance(s.own, index, s.first)
-		case s.form != nil:
-			r.Instance, ok = b.form(s.form, index, s.first)
+		if s.adapted != nil {
+			r.Adapted = b.instance(s.adapted, index, s.first)
 		}
-		if ok && s.adapted != nil {
-			if r.Adapted, ok = b.instance(s.adapted, index, s.first); ok {
-				ok = b.carries(r.Adapted, index, s.adapted.at)
-			}
-		}
-		if !ok {
-			good = false
-			continue
-		}
-		if n := len(rows); n > 0 && rows[n-1].Instance == r.Instance && rows[n-1].Adapted == r.Adapted && rows[n-1].At == r.At {
-			rows[n-1].Last = r.Last
-			continue
-		}
-		rows = append(rows, r)
+		rows[i] = r
 	}
-	return rows, good
+	return rows
 }
 
 // asksPath tells whether an expression of a line, or of a class that the variant names, may ask for the port's path: whether

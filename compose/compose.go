@@ -155,13 +155,18 @@ type tables struct {
 	ports       map[portKey]*resolved
 	states      map[string]int
 	instances   map[string]int
-	second      map[int]string      // of a port that is a part: its tensors' path, another name of it
-	odd         map[int]*diag.Range // ports that are called with other leading dims than [B, T]
-	byPath      map[portKey]int     // ports, when all are known
-	topK        map[int]int         // of experts: the last dim of the indices
+	notes       []portNote // of each port
 	grouped     map[portKey]*groupDecl
 	groupOrder  []portKey
-	groupOf     map[int]int // of a port: the group's that it is in
+}
+
+// portNote is what binding has to know of a port beside what the plan says of it.
+type portNote struct {
+	second string      // of a part: its tensors' path, another name of it
+	odd    *diag.Range // where it is called with other leading dims than [B, T]
+	topK   int         // of experts: the last dim of the indices
+	group  int         // 1 + the group's port that it is in, 0: none
+	parts  int         // of an mlp or its pair: the first of the ports before it that are its parts
 }
 
 // portKey names a port: one path is bound in each entry by itself.
@@ -298,7 +303,7 @@ func (c *composer) compose(doc *syntax.Document) {
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
 	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
-		instances: map[string]int{}, second: map[int]string{}, odd: map[int]*diag.Range{}, topK: map[int]int{}, grouped: map[portKey]*groupDecl{}, groupOf: map[int]int{}}
+		instances: map[string]int{}, grouped: map[portKey]*groupDecl{}}
 	c.offTensors = map[string]bool{}
 }
 

@@ -109,8 +109,8 @@ type fuser struct {
 // value, once.
 func (f *fuser) group(first int) (members []int, instance int) {
 	c, call := f.c, &f.p.Calls[first]
-	index, ok := c.groupOf[call.Port]
-	if !ok {
+	index := c.groupOf(call.Port)
+	if index < 0 {
 		return nil, -1
 	}
 	port := &c.plan.Ports[index]

@@ -153,7 +153,7 @@ func (c *composer) groupPorts() bool {
 			p.Roles = append(p.Roles, d.spec.Name.Text)
 			parts = append(parts, plan.RolePart{Role: d.spec.Name.Text, Instance: member.Rows[0].Instance})
 			if odd == nil {
-				odd = c.odd[r.index]
+				odd = c.notes[r.index].odd
 			}
 		}
 		if len(parts) < 2 {
@@ -165,13 +165,16 @@ func (c *composer) groupPorts() bool {
 			return false
 		}
 		index := c.addWhole(p, c.intern(plan.Instance{Class: form.Name, Kind: "group", Path: g.path, Parts: parts, At: g.spec.Name.At}))
-		c.odd[index] = odd
+		c.notes[index].odd = odd
 		for _, m := range p.Members {
-			c.groupOf[m] = index
+			c.notes[m].group = 1 + index
 		}
 	}
 	return true
 }
+
+// groupOf is the port of the group that a port is in, -1 where it is in none.
+func (c *composer) groupOf(port int) int { return c.notes[port].group - 1 }
 
 // addWhole adds a port of an entry that is not the one being expanded.
 func (c *composer) addWhole(p plan.Port, instance int) int {

@@ -24,6 +24,10 @@ func sameWithoutCopies(t *testing.T, request compose.Request, r *compose.Result)
 	require.NoError(t, err)
 	require.Equal(t, alone.Diagnostics.Sorted(), r.Diagnostics.Sorted())
 	require.Equal(t, alone.Plan, r.Plan)
+	request.Check = true
+	checked, err := compose.Compose(context.Background(), request)
+	require.NoError(t, err)
+	require.Equal(t, alone.Diagnostics.Sorted(), checked.Diagnostics.Sorted(), "what is found hangs on whether programs are made")
 }
 
 // TestCopiedLayers: a plan does not tell which layers were copied. Every shipped file is composed for each of its examples.

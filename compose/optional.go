@@ -76,7 +76,7 @@ func (c *composer) save() *snapshot {
 	p.Tensors, p.States = slices.Clone(p.Tensors), slices.Clone(p.States) // an expansion changes these in place
 	k := c.tables
 	k.tensorIndex, k.weights, k.ports, k.states = maps.Clone(k.tensorIndex), maps.Clone(k.weights), maps.Clone(k.ports), maps.Clone(k.states)
-	k.instances, k.second, k.odd, k.topK = maps.Clone(k.instances), maps.Clone(k.second), maps.Clone(k.odd), maps.Clone(k.topK)
+	k.instances, k.notes = maps.Clone(k.instances), slices.Clone(k.notes)
 	return &snapshot{p, k}
 }
 

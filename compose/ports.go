@@ -91,7 +91,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 	if !ok {
 		return nil
 	}
-	c.noteInputs(r.index, args, call.Range)
+	c.noteInputs(r.index, args, &call.Range)
 	x.trace.again(func(y *copying) bool {
 		e := *d
 		e.path = y.path(d.path)
@@ -100,7 +100,7 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 			return false
 		}
 		y.ports[r.index] = other.index
-		c.noteInputs(other.index, args, call.Range)
+		c.noteInputs(other.index, args, &call.Range)
 		if e.group != nil {
 			c.noteGroup(e.group.again(y))
 		}
@@ -149,13 +149,14 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 }
 
 // noteInputs notes what a port's classes may ask of its inputs.
-func (c *composer) noteInputs(port int, args []registry.Arg, at diag.Range) {
-	if in := args[0].Type.Shape; c.odd[port] == nil && (len(in) < 2 || !in[0].Equal(shape.Sym("B")) || !in[1].Equal(shape.Sym("T"))) {
-		c.odd[port] = &at
+func (c *composer) noteInputs(port int, args []registry.Arg, at *diag.Range) {
+	note := &c.notes[port]
+	if in := args[0].Type.Shape; note.odd == nil && (len(in) < 2 || !in[0].Equal(shape.Sym("B")) || !in[1].Equal(shape.Sym("T"))) {
+		note.odd = at
 	}
 	if len(args) > 1 { // of experts: the indices
 		if k, ok := args[1].Type.Shape.Last().Known(); ok {
-			c.topK[port] = k
+			note.topK = k
 		}
 	}
 }
@@ -317,6 +318,7 @@ func partNames(d *portDecl) (names map[string]string, fused string) {
 func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 	in, width := says.dims[0], says.dims[1]
 	names, fused := partNames(d)
+	first := len(c.plan.Ports)
 	var parts []plan.RolePart
 	var weights []int
 	part := func(role, name string, kind string, in, out int) bool {
@@ -331,7 +333,7 @@ func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 		weights = append(weights, w)
 		parts = append(parts, plan.RolePart{Role: role, Instance: instance})
 		c.pushPort(plan.Port{Path: d.path + "." + role, Kind: kind, Dims: []int{in, out}, Weights: []int{w}, Roles: []string{"weight"}, Place: d.spec.Name.At}, instance)
-		c.second[len(c.plan.Ports)-1] = d.path + "." + name
+		c.notes[len(c.plan.Ports)-1].second = d.path + "." + name
 		return true
 	}
 	good := true
@@ -366,8 +368,10 @@ func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 		if !c.pairPort(d, in, width, parts, weights, says.activation) {
 			return nil, false
 		}
+		c.notes[len(c.notes)-1].parts = first
 	}
 	index := c.addPort(d, says.dims, weights, roles, instance)
+	c.notes[index].parts = first
 	return &resolved{index, in, in, c.gatedDtype(weights)}, true
 }
 
@@ -477,7 +481,7 @@ func (c *composer) addPort(d *portDecl, dims, weights []int, roles []string, ins
 func (c *composer) pushPort(p plan.Port, instance int) int {
 	p.Entry = c.entry
 	p.Rows = []plan.RowClass{{First: 1, Instance: instance, Exact: true, Adapted: -1}}
-	c.plan.Ports = push(c.plan.Ports, p)
+	c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{parts: len(c.plan.Ports)})
 	return len(c.plan.Ports) - 1
 }
 
@@ -523,15 +527,23 @@ type exactKey struct {
 	facts [3]plan.Facts
 }
 
-// intern keeps one instance of the same class, parameters, weights and parts.
+// intern keeps one instance of the same class, parameters, weights and parts. Where no program is made, nothing asks whose
+// weights they are, and one stands for all.
 func (c *composer) intern(in plan.Instance) int {
 	room := make([]byte, 0, 128)
 	key := appendArgs(append(append(append(room, in.Class...), 0), in.Kind...), in.Args)
+	number := func(of int) {
+		if !c.uncalled() {
+			key = strconv.AppendInt(key, int64(of), 10)
+		}
+	}
 	for _, w := range in.Weights {
-		key = strconv.AppendInt(append(append(key, "\x00w"...), w.Role...), int64(w.Weight), 10)
+		key = append(append(key, "\x00w"...), w.Role...)
+		number(w.Weight)
 	}
 	for _, p := range in.Parts {
-		key = strconv.AppendInt(append(append(key, "\x00p"...), p.Role...), int64(p.Instance), 10)
+		key = append(append(key, "\x00p"...), p.Role...)
+		number(p.Instance)
 	}
 	if in.Activation != nil {
 		key = appendArgs(append(append(key, "\x00a"...), in.Activation.Operator...), in.Activation.Args)

@@ -52,13 +52,13 @@ func (c *composer) entries(doc *syntax.Document) bool {
 		return false
 	}
 	c.plan.Layers = all[0][0].x.layers
-	c.plan.Dropped = droppedIn(all)
 	if !c.groupPorts() || !c.bind() {
 		return false
 	}
 	if c.uncalled() {
 		return true
 	}
+	c.plan.Dropped = droppedIn(all)
 	for _, done := range all {
 		writes := c.keptWrites(done)
 		for _, e := range done {
@@ -192,7 +192,7 @@ func (c *composer) byRows(e *expanded, p plan.Program) []plan.Program {
 		call := &p.Calls[i]
 		if call.Port >= 0 {
 			starts = append(starts, c.starts(call.Port)...)
-			if group, ok := c.groupOf[call.Port]; ok {
+			if group := c.groupOf(call.Port); group >= 0 {
 				starts = append(starts, c.starts(group)...)
 			}
 		} else if c.reads(call) {
