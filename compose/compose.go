@@ -296,6 +296,7 @@ func (c *composer) compose(doc *syntax.Document) {
 		return
 	}
 	c.whole = true
+	c.computed()
 	c.audit()
 	c.checkRules()
 }

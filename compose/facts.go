@@ -31,7 +31,7 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 		w.Facts.Count = lead[0]
 	}
 	var ok bool
-	if c.recipes == nil || c.probe != nil && !c.has(path+".weight") {
+	if c.recipes == nil || c.probe != nil && !c.has(path+".weight") && !c.has(path+".trellis") {
 		ok = c.imagined(&w, lead)
 	} else {
 		ok = c.stored(&w, lead, at)
@@ -39,10 +39,8 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 	if !ok {
 		return -1, false
 	}
-	for _, t := range []int{w.Tensor, w.Scales, w.Biases, w.Bias} {
-		if t >= 0 {
-			w.Facts.Bytes += c.plan.Tensors[t].Bytes()
-		}
+	for _, t := range w.Tensors() {
+		w.Facts.Bytes += c.plan.Tensors[t].Bytes()
 	}
 	c.plan.Weights = push(c.plan.Weights, w)
 	c.weights[path] = len(c.plan.Weights) - 1
@@ -98,8 +96,7 @@ func (c *composer) imagined(w *plan.Weight, lead []int) bool {
 func (c *composer) stored(w *plan.Weight, lead []int, at diag.Range) bool {
 	f := &w.Facts
 	if !c.has(w.Path+".weight") && c.has(w.Path+".trellis") {
-		c.refuseTiles(w, at)
-		return false
+		return c.storedTiles(w, lead, at)
 	}
 	var ok bool
 	if w.Tensor, ok = c.tensor(w.Path+".weight", at); !ok {

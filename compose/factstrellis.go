@@ -61,12 +61,3 @@ func (c *composer) storedTrellis(w *plan.Weight, q header.Quant, lead []int, at 
 	}
 	return false
 }
-
-// refuseTiles names the trellis codes that exllamav3 writes: tiles of 16 x 16 weights with rotations at both ends.
-func (c *composer) refuseTiles(w *plan.Weight, at diag.Range) {
-	d := c.list.Errorf("quantization", at, "%s is stored as EXL3 trellis tiles (%s.trellis), which no class computes with", w.Path, w.Path)
-	if r := c.recipes[w.Path+".trellis"]; r != nil && len(r.Shape) == 3 {
-		bits := r.Shape[2] / 16
-		d.Helped("%d bits a weight, tiles of 16 x 16; code the checkpoint that it was made of by rows instead: graphrun quantize --format trellis --bits %d", bits, min(max(bits, 2), 4))
-	}
-}

@@ -31,6 +31,9 @@ func (c *composer) fingerprint() string {
 				}
 			}
 		}
+		if path, isTiles := strings.CutSuffix(name, ".trellis"); isTiles && len(r.Shape) == 3 {
+			storage, bits, group, mode, layout = trellis.TileStorage, r.Shape[2]*16/trellis.TileWeights, trellis.TileWeights, c.tileCode(path), trellis.TileLayout
+		}
 		fmt.Fprintln(h, name, storage, r.Dtype, bits, group, mode, layout, r.Shape)
 	}
 	return hex.EncodeToString(h.Sum(nil))[:16]

@@ -12,6 +12,7 @@ import (
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/pattern"
+	"github.com/graphrun/graphrun/trellis"
 	"github.com/graphrun/graphrun/weights/view"
 )
 
@@ -80,13 +81,9 @@ func (c *composer) applyView(doc *syntax.Document) bool {
 	if len(errs) > 0 {
 		return false
 	}
-	if m := c.quant.Method; m != "" && c.quant.Default == nil && len(c.quant.ByPath) == 0 && hasCodes(result.Tensors) {
-		d := c.list.Errorf("quantization", diag.Range{File: c.req.Checkpoint.Config.Path}, "the weights are quantised by the method %q, which MLX's modes cannot stand for, and the view of %s leaves them so", m, doc.Name.Text)
-		if m == "exl3" {
-			d.Helped("these are EXL3 trellis tiles, which no class computes with; code the checkpoint that they were made of by rows instead: graphrun quantize --format trellis")
-		} else {
-			d.Helped("convert the checkpoint with a tool that writes MLX's quantization table, or dequantise them in the view (derive)")
-		}
+	if m := c.quant.Method; m != "" && m != trellis.TileStorage && c.quant.Default == nil && len(c.quant.ByPath) == 0 && hasCodes(result.Tensors) {
+		c.list.Errorf("quantization", diag.Range{File: c.req.Checkpoint.Config.Path}, "the weights are quantised by the method %q, which MLX's modes cannot stand for, and the view of %s leaves them so", m, doc.Name.Text).
+			Helped("convert the checkpoint with a tool that writes MLX's quantization table, or dequantise them in the view (derive)")
 		return false
 	}
 	c.viewed, c.recipes, c.quant = result, result.Tensors, result.Quantization

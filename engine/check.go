@@ -12,7 +12,7 @@ import (
 // table, every slot is written before it is read and not read after it is freed.
 func check(p *plan.Plan) error {
 	for i, w := range p.Weights {
-		for _, t := range []int{w.Tensor, w.Scales, w.Biases, w.Bias} {
+		for _, t := range append([]int{w.Tensor, w.Scales, w.Biases, w.Bias}, w.More...) {
 			if t < -1 || t >= len(p.Tensors) {
 				return fmt.Errorf("weight %s (%d): no tensor %d", w.Path, i, t)
 			}

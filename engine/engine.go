@@ -263,7 +263,7 @@ func (e *Engine) cleanup(f func()) { e.cleanups = append(e.cleanups, f) }
 // tensorPlace finds a call that reads a tensor, for errors.
 func (e *Engine) tensorPlace(tensor int) (string, diag.Range) {
 	holds := func(w plan.Weight) bool {
-		return w.Tensor == tensor || w.Scales == tensor || w.Biases == tensor || w.Bias == tensor
+		return slices.Contains(w.Tensors(), tensor)
 	}
 	for _, port := range e.plan.Ports {
 		for _, w := range port.Weights {

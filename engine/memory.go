@@ -88,8 +88,8 @@ func weightItems(p *plan.Plan) []Item {
 		} else if name == "dense" {
 			name = "dense " + w.Facts.Dtype.String()
 		}
-		for _, t := range []int{w.Tensor, w.Scales, w.Biases, w.Bias} {
-			if t >= 0 && t < len(storage) {
+		for _, t := range w.Tensors() {
+			if t < len(storage) {
 				storage[t] = name
 			}
 		}

@@ -12,7 +12,7 @@ import (
 
 // The classes that the language names (docs of the language, section 9).
 var wantedClasses = []string{"affine", "affine.dense", "affine.mma", "affine.rows", "ane.affine_split", "ane.mlp_split", "dense", "dense.rows", "experts.rows",
-	"experts.streamed", "gate_up.unfused", "kv.decode4", "kv.folded", "mlp.fused", "mlp.gate_down", "mlp.unfused", "trellis", "trellis.down", "trellis.down_mma",
+	"experts.streamed", "exl3", "exl3.expand", "exl3.gemm", "exl3.gemv", "gate_up.unfused", "kv.decode4", "kv.folded", "mlp.fused", "mlp.gate_down", "mlp.unfused", "trellis", "trellis.down", "trellis.down_mma",
 	"trellis.expand_reduce", "trellis.expand_scatter", "trellis.gate_up", "trellis.gate_up_fused", "trellis.gate_up_mma", "trellis.reduce", "trellis.scatter"}
 
 func TestDefaultHasEveryClass(t *testing.T) {
@@ -29,6 +29,9 @@ func TestSignaturesAccept(t *testing.T) {
 	}
 	codes := func(bits, axis int, layout string) plan.Facts {
 		return plan.Facts{Storage: "trellis", Dtype: dtype.Float16, Mode: "trellis", Bits: bits, Group: 256, Axis: axis, Layout: layout, Inputs: 1024, Outputs: 2048}
+	}
+	tiles := func(bits int) plan.Facts {
+		return plan.Facts{Storage: "exl3", Dtype: dtype.Float16, Mode: "mcg", Bits: bits, Group: 256, Layout: "tiles", Inputs: 1000, Outputs: 2048}
 	}
 	one := func(f plan.Facts) map[string]plan.Facts { return map[string]plan.Facts{"weight": f} }
 	pair := func(gate, up plan.Facts) map[string]plan.Facts {
@@ -72,6 +75,10 @@ func TestSignaturesAccept(t *testing.T) {
 		{"fused of one weight along the outputs", "mlp.fused", "mlp", map[string]plan.Facts{"gate_up": codes(3, 0, "row"), "down_proj": affine(6, 64, 2048, 1024)},
 			"gate_up is coded along axis 0 (the outputs); axis 1 (the inputs) is wanted"},
 		{"fused of dense weights", "mlp.fused", "mlp", mlp(affine(4, 64, 1024, 2048), dense, dense), "up_proj is stored as dense; affine weights and trellis codes are taken"},
+		{"tiles", "exl3", "head", one(tiles(6)), ""},
+		{"rows", "exl3", "linear", one(codes(3, 1, "row")), "weight is stored as trellis; exl3 is wanted"},
+		{"tiles for a few rows", "exl3.gemv", "linear", one(tiles(6)), "weight has 6 bits; 2, 3 or 4 are wanted"},
+		{"tiles", "trellis", "linear", one(tiles(3)), "weight is stored as exl3; trellis codes are wanted"},
 		{"cache", "kv.folded", registry.StateRead, map[string]plan.Facts{"state": {Storage: "affine", Bits: 4, Group: 64}}, ""},
 		{"plain cache", "kv.folded", registry.StateRead, map[string]plan.Facts{"state": {Storage: "plain"}}, "the cache is stored as plain; affine, 4 bits in groups of 64, is wanted"},
 		{"cache of 8 bits", "kv.decode4", registry.StateRead, map[string]plan.Facts{"state": {Storage: "affine", Bits: 8, Group: 64}}, "the cache has 8 bits in groups of 64; 4 bits in groups of 64 are wanted"},
@@ -102,6 +109,7 @@ func TestSignaturesAreTold(t *testing.T) {
 	require.NoError(t, split.Suits("gpu", true))
 	require.EqualError(t, r.Class("kv.folded").Suits("cpu", false), "it is for a gpu; this device is a cpu")
 	require.True(t, r.Class("affine").HasKernel("gpu"))
+	require.False(t, r.ExactClass("linear", "exl3").HasKernel("gpu"))
 	require.EqualError(t, split.AcceptArgs(plan.Args{{Name: "fraction", Value: floatValue(1)}, {Name: "slices", Value: intValue(1)}}),
 		"fraction: a share lies between 0 and 1; this is 1")
 }

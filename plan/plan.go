@@ -49,12 +49,12 @@ func (t Tensor) Bytes() int64 {
 
 // Facts are what a class may ask of a weight before it is opened.
 type Facts struct {
-	Storage string      `json:"storage"` // dense, affine (any mode of MLX's quantisation), trellis
+	Storage string      `json:"storage"` // dense, affine (any mode of MLX's quantisation), trellis, exl3
 	Dtype   dtype.Dtype `json:"dtype"`   // of the values: a dense weight's own, a quantised one's scales' (activations' for uint8 scales)
 	Bits    int         `json:"bits,omitempty"`
-	Group   int         `json:"group,omitempty"` // of trellis codes, the weights of a block
-	Mode    string      `json:"mode,omitempty"`
-	Layout  string      `json:"layout,omitempty"` // of trellis codes: row, interleaved
+	Group   int         `json:"group,omitempty"`  // of trellis codes, the weights of a block or a tile
+	Mode    string      `json:"mode,omitempty"`   // of exl3, its code: 3inst, mcg, mul1
+	Layout  string      `json:"layout,omitempty"` // of trellis codes: row, interleaved; of exl3: tiles
 	Axis    int         `json:"axis,omitempty"`   // of trellis codes: 1 along the inputs, 0 along the outputs
 	Inputs  int         `json:"inputs"`
 	Outputs int         `json:"outputs"`
@@ -69,9 +69,21 @@ type Weight struct {
 	Facts   Facts  `json:"facts"`
 	Tensor  int    `json:"tensor"`
 	Scales  int    `json:"scales"`
-	Biases  int    `json:"biases"` // affine zero points
-	Bias    int    `json:"bias"`   // additive
+	Biases  int    `json:"biases"`         // affine zero points
+	Bias    int    `json:"bias"`           // additive
+	More    []int  `json:"more,omitempty"` // of exl3: scales with signs of the inputs and of the outputs, then markers
 	Derived bool   `json:"derived,omitempty"`
+}
+
+// Tensors are the indices of all tensors that hold the weight.
+func (w *Weight) Tensors() []int {
+	out := make([]int, 0, 4+len(w.More))
+	for _, t := range append([]int{w.Tensor, w.Scales, w.Biases, w.Bias}, w.More...) {
+		if t >= 0 {
+			out = append(out, t)
+		}
+	}
+	return out
 }
 
 // Instance is a class bound to weights: same class, same parameters, same weights are one instance.

@@ -191,8 +191,8 @@ func usersOf(p *plan.Plan) map[string][]User {
 				if w < 0 || w >= len(p.Weights) || several != (len(port.Weights) > 1) {
 					continue
 				}
-				for _, t := range []int{p.Weights[w].Tensor, p.Weights[w].Scales, p.Weights[w].Biases, p.Weights[w].Bias} {
-					if several && t >= 0 && t < len(p.Tensors) && len(alone[p.Tensors[t].Name]) > 0 {
+				for _, t := range p.Weights[w].Tensors() {
+					if several && t < len(p.Tensors) && len(alone[p.Tensors[t].Name]) > 0 {
 						continue // the port of this part alone says more
 					}
 					use(t, User{port.Path, port.Kind})

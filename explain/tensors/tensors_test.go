@@ -146,6 +146,34 @@ func TestMissing(t *testing.T) {
 	require.Regexp(t, `(?m)^missing: 4 tensors\n  model.embed.weight +uint32 \[96 8\] +affine 4 bits group 32, .* for embedding model.embed, head lm_head\n  model.layers.1.norm.weight `, text(t, l))
 }
 
+// TestTiles: a storage that nothing computes yet is listed as what it is.
+func TestTiles(t *testing.T) {
+	skip := []string{"model.odd"}
+	for _, layer := range []string{"0", "1"} {
+		for _, part := range []string{"weight", "scales", "biases"} {
+			skip = append(skip, "transformer.layers."+layer+".proj."+part)
+		}
+	}
+	ck := checkpoint(t, skip...)
+	for i, layer := range []string{"0", "1"} {
+		for _, x := range []header.Tensor{
+			{Name: "trellis", Stored: "I16", Dtype: dtype.Int16, Shape: []int{8, 8, 16 * (3 + i)}}, {Name: "suh", Stored: "F16", Dtype: dtype.Float16, Shape: []int{128}},
+			{Name: "svh", Stored: "F16", Dtype: dtype.Float16, Shape: []int{128}}, {Name: "mul1", Stored: "I32", Dtype: dtype.Int32, Shape: []int{}},
+		} {
+			x.Name, x.File, x.Size = "transformer.layers."+layer+".proj."+x.Name, "m.safetensors", x.Bytes()
+			ck.Tensors = append(ck.Tensors, x)
+		}
+	}
+	sort.Slice(ck.Tensors, func(i, j int) bool { return ck.Tensors[i].Name < ck.Tensors[j].Name })
+	l := list(t, ck)
+	require.False(t, l.Guessed)
+	require.Empty(t, l.Unused())
+	out := text(t, l)
+	require.Regexp(t, `model.layers.0.proj.trellis +int16 \[8 8 48\] +exl3 mul1 3 bits g256 tiles +I16 transformer.layers.\*.proj.trellis +linear model.layers.\*.proj`, out)
+	require.Regexp(t, `model.layers.1.proj.trellis +int16 \[8 8 64\] +exl3 mul1 4 bits g256 tiles `, out)
+	require.Regexp(t, `model.layers.\*.proj.suh +×2 +float16 \[128\] .* linear model.layers.\*.proj`, out)
+}
+
 func TestJSON(t *testing.T) {
 	var b bytes.Buffer
 	require.NoError(t, list(t, checkpoint(t)).WriteJSON(&b))
