@@ -46,7 +46,7 @@ bench: build ## tokens per second beside mlx-lm and llama.cpp
 bench-models: build ## exact graphs beside mlx-lm, for five models on random checkpoints
 	@tools/bench-models.sh
 
-bench-classes: setup ## every class that runs here: µs a call and share of memory bandwidth, by row count (2 minutes); CLASSES=trellis: only those
+bench-classes: setup ## every class that runs here, by row count: µs a call, GB/s and share of memory bandwidth, GFLOP/s, ratios to MLX (minutes); CLASSES=trellis: only those
 	CLASSES="$(CLASSES)" $(GO) test -tags mlx -count=1 -v -run TestClassTable ./ops
 
 bench-compose: ## how long composing takes as a whole process, held to its limits; needs no MLX
