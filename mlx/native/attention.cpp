@@ -117,25 +117,16 @@ void attend_spans(const Job &j) {
   auto &pool = j.on.pool;
   const Heads &q = j.q, &k = j.k, &v = j.v;
   const int64_t group = j.group(), total = j.seen + q.t - 1, spans = (total + kSpan - 1) / kSpan, rows = group * q.t, width = v.d + 2;
-  auto *queries = (float *)pool.scratch(kQueries, sizeof(float) * (q.b * q.h * q.t + 1) * q.d); // a row more: Turn's room
+  auto *queries = (float *)pool.scratch(kQueries, sizeof(float) * ((q.b * q.h * q.t + 1) * q.d + v.d)); // a row more: Turn's room
   auto *parts = (float *)pool.scratch(kParts, sizeof(float) * q.b * q.h * q.t * spans * width);
   for (int64_t b = 0, n = 0; b < q.b; b++)
     for (int64_t h = 0; h < q.h; h++)
       for (int64_t t = 0; t < q.t; t++, n++) j.turn(kernels, q.span.type, q.row(b, h, t), t, q.d, queries + n * q.d);
   const auto work = [&](int piece, int) {
-    const int64_t span = piece % spans, head = piece / spans % k.h, b = piece / spans / k.h, first = span * kSpan;
-    float scores[kSpan];
-    for (int64_t r = 0; r < rows; r++) {
-      const int64_t n = std::min(kSpan, j.seen + r % q.t - first), query = (b * k.h + head) * rows + r;
-      float *part = parts + (query * spans + span) * width, *top = part + v.d, *weights = top + 1;
-      if (n > 0) {
-        kernels.attend(queries + query * q.d, k.span.type, k.row(b, head, first), k.st, v.row(b, head, first), v.st, n, (int)q.d, (int)v.d, j.scale, scores,
-                       part, top, weights);
-      } else {
-        std::fill(part, part + width, 0.0f);
-        *top = -INFINITY;
-      }
-    }
+    const int64_t span = piece % spans, head = piece / spans % k.h, b = piece / spans / k.h, first = span * kSpan, query = (b * k.h + head) * rows;
+    float scores[3 * (kSpan + 7)];
+    kernels.attend(queries + query * q.d, q.d, (int)rows, j.seen - first, (int)q.t, k.span.type, k.row(b, head, first), k.st, v.row(b, head, first), v.st,
+                   std::min(kSpan, total - first), (int)q.d, (int)v.d, j.scale, scores, parts + (query * spans + span) * width, spans * width);
   };
   const int pieces = (int)(q.b * k.h * spans);
   if (q.b * q.h * q.t * total * q.d < 1 << 16)
@@ -143,19 +134,10 @@ void attend_spans(const Job &j) {
   else
     pool.run(pieces, work);
   for (int64_t n = 0; n < q.b * q.h * q.t; n++) {
-    float *sum = parts + n * spans * width;
-    float top = sum[v.d], weights = sum[v.d + 1];
-    for (int64_t i = 1; i < spans; i++) {
-      const float *part = sum + i * width, t = part[v.d];
-      const float highest = !(t <= top) ? t : top; // a NaN stays
-      if (t == -INFINITY) continue;
-      const float old = std::exp(top - highest), fresh = std::exp(t - highest);
-      for (int64_t c = 0; c < v.d; c++) sum[c] = sum[c] * old + part[c] * fresh;
-      weights = weights * old + part[v.d + 1] * fresh, top = highest;
-    }
-    const float inverse = 1 / weights;
-    for (int64_t c = 0; c < v.d; c++) sum[c] *= inverse;
-    kernels.narrow(j.y.span.type, sum, j.y.row(n / q.t / q.h, n / q.t % q.h, n % q.t), v.d);
+    char *y = j.y.row(n / q.t / q.h, n / q.t % q.h, n % q.t);
+    float *result = j.y.span.type == Type::f32 ? (float *)y : queries; // which are done with
+    kernels.join(parts + n * spans * width, spans, width, (int)v.d, result);
+    if (result == queries) kernels.narrow(j.y.span.type, result, y, v.d);
   }
 }
 
@@ -293,8 +275,7 @@ grn_three grn_attention(const grn_attend *w, const uintptr_t *in, const float *r
       return true;
     };
     gain(w->gain_q, w->norm_q, type_q, "q's gain"), gain(w->gain_k, w->norm_k, type_k, "k's gain");
-    if (a[3].dtype() != type_k || a[4].dtype() != a[2].dtype() || type_k != a[2].dtype())
-      throw std::invalid_argument("the cache is not of the dtype of k and v");
+    if (type_k != a[2].dtype() || a[3].dtype() != a[4].dtype()) throw std::invalid_argument("k and v are not of one dtype, or the cache's are not");
     if (q[0] != k[0] || k[0] != v[0] || k[0] != keys[0] || keys[0] != values[0] || k[1] != keys[1] || v[1] != k[1] || v[1] != values[1] || q[1] % k[1] != 0 ||
         q[3] != k[3] || k[3] != keys[3] || v[3] != values[3] || q[2] != k[2] || v[2] != k[2] || values[2] != keys[2])
       throw std::invalid_argument("q, k, v and the cache do not go together");

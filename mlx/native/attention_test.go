@@ -126,3 +126,50 @@ func TestAttentionWritesInPlace(t *testing.T) {
 		near(t, s, s.Slice(want, []int{0, 0, 1000, 0}, []int{1, heads, 1000 + steps, size}, []int{1, 1, 1, 1}), s.ConcatenateAxis(got, 2), 2e-5, "attend")
 	})
 }
+
+// TestAttentionShapes: groups of query heads, lengths of rows that fill no vector, several rows, spans that end anywhere, and
+// caches narrower than what is written give what MLX's attention gives over the same keys and values.
+func TestAttentionShapes(t *testing.T) {
+	const kvHeads, room = 2, 320
+	cases := []struct{ group, size, value, past, rows int }{
+		{1, 64, 64, 0, 1}, {3, 64, 64, 128, 1}, {3, 64, 64, 299, 1}, {4, 64, 128, 127, 1}, {5, 20, 36, 130, 2}, {2, 8, 4, 5, 3},
+		{8, 128, 64, 257, 1}, {16, 12, 48, 200, 1}, {3, 64, 64, 250, 7}, {1, 60, 20, 120, 13}, {3, 64, 64, 100, 40},
+	}
+	for _, set := range kernels(t) {
+		for _, stored := range []mlx.Dtype{mlx.Float32, mlx.Float16, mlx.Bfloat16} {
+			t.Run(fmt.Sprintf("%s/%s", set, stored), func(t *testing.T) {
+				w, err := native.NewWorkersOf(2, set)
+				require.NoError(t, err)
+				defer w.Free()
+				onStream(t, func(s *mlx.Scope) {
+					r := rand.New(rand.NewPCG(15, 16))
+					none, err := mlx.FromFloat32s([]float32{float32(math.NaN())})
+					require.NoError(t, err)
+					nan := s.Own(none)
+					for _, c := range cases {
+						a := native.Attention{Workers: w, Scale: 0.3}
+						draw := func(heads, n, size int) mlx.Array { return normal(t, s, r, mlx.Float32, 2, heads, n, size) }
+						keys, values := draw(kvHeads, c.past+c.rows, c.size), draw(kvHeads, c.past+c.rows, c.value)
+						q := draw(kvHeads*c.group, c.rows, c.size)
+						cut := func(x mlx.Array, first int) mlx.Array {
+							d := x.Shape()
+							return s.Slice(x, []int{0, 0, first, 0}, []int{2, kvHeads, c.past + c.rows, d[3]}, []int{1, 1, 1, 1})
+						}
+						buffer := func(x mlx.Array) mlx.Array {
+							empty := s.Full([]int{2, kvHeads, room, x.Dim(3)}, nan, stored) // nobody may look behind
+							return s.SliceUpdate(empty, s.Astype(x, stored), []int{0, 0, 0, 0}, []int{2, kvHeads, c.past + c.rows, x.Dim(3)}, []int{1, 1, 1, 1})
+						}
+						y, gotKeys, _ := a.Append(s, q, cut(keys, c.past), cut(values, c.past), buffer(keys), buffer(values),
+							native.Place{Position: c.past, At: c.past, Seen: c.past + 1})
+						held := func(x mlx.Array) mlx.Array { return s.Astype(s.Astype(x, stored), mlx.Float32) }
+						want := s.FastScaledDotProductAttention(q, held(keys), held(values), 0.3, "causal", mlx.Array{}, mlx.Array{}, false)
+						require.NoError(t, s.Err())
+						near(t, s, want, y, 1e-5, fmt.Sprintf("%+v", c))
+						shape := keys.Shape()
+						near(t, s, s.Astype(keys, stored), s.Slice(gotKeys, []int{0, 0, 0, 0}, shape, []int{1, 1, 1, 1}), 0, fmt.Sprintf("keys of %+v", c))
+					}
+				})
+			})
+		}
+	}
+}

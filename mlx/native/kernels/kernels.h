@@ -78,11 +78,14 @@ struct Kernels {
   void (*swiglu)(const float *gate, const float *up, float *y, int64_t n);
   // The highest of n values (a NaN stays), and the sum of exp(value - highest); of highest 0 where all are minus infinity.
   void (*sum_exp)(const float *x, int64_t n, float *top, float *total);
-  // One query over n keys of d entries: y is the sum of the n values of dv entries, each times exp(score - top), where top is
-  // the highest score (minus infinity where all are that) and total the sum of these weights. k and v are rows with the
-  // strides given, of one type; scores has room for n.
-  void (*attend)(const float *q, Type type, const void *k, int64_t k_stride, const void *v, int64_t v_stride, int64_t n, int d, int dv,
-                 float scale, float *scores, float *y, float *top, float *total);
+  // Queries of d entries over a span of n keys, of which query r sees the first seen + r % turns (none where that is below 1):
+  // part r is the sum of the values of dv entries, each times exp(score - top); then top, the highest score (minus infinity
+  // where there is none); then the sum of these weights. k and v are rows with the strides given, of one type; scores has
+  // room for 3 (n + 7), a part for dv + 2.
+  void (*attend)(const float *q, int64_t q_stride, int rows, int64_t seen, int turns, Type type, const void *k, int64_t k_stride, const void *v,
+                 int64_t v_stride, int64_t n, int d, int dv, float scale, float *scores, float *parts, int64_t stride);
+  // The result of one query: the n parts of its spans together, divided by the sum of all weights.
+  void (*join)(const float *parts, int64_t n, int64_t stride, int dv, float *y);
   // Softmax-weighted values of up to 6 queries in a row, of which query i sees the first n + i keys: pack_keys has made k of all
   // keys, v is rows of floats, dv a multiple of 16; scores has room for 6 (n + 21).
   void (*attend_rows)(const float *q, int64_t q_stride, int queries, const float *k, const float *v, int64_t v_stride, int64_t n, int d, int dv,
