@@ -35,7 +35,7 @@ type Request struct {
 	// Overlay holds texts that stand for files of the user's, by cleaned path: those that an editor has open. A file that is
 	// not on the disk is there if it is here.
 	Overlay map[string][]byte
-	// Shipped holds models/, blocks/, variants/ and rules/.
+	// Shipped holds models/, blocks/, variants/ and rules/, whose names and types are right: they are not checked again.
 	Shipped fs.FS
 	// Config is config.json; nil: names and types are checked, nothing is expanded.
 	Config *header.Config
@@ -56,7 +56,7 @@ type Request struct {
 	Rules []string
 	// Check tells that what is found is asked, and no program: the plan is then without them, unless rules ask it.
 	Check bool
-	plain bool // for tests: each layer is expanded, none copied
+	plain bool // for tests: shipped files are checked, and each layer is expanded, none copied
 	// Memory estimates a plan for rules; nil where rules may not ask it.
 	Memory func(p *plan.Plan, context, batch int) ([]MemoryLine, error)
 }

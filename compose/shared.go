@@ -16,7 +16,6 @@ type Shared struct {
 	finder  *finder
 	docs    map[string]*syntax.Document // of the shipped files, those that nothing was found in
 	headers []*syntax.Document
-	sound   map[*syntax.Document]bool // shipped documents whose names and types are right
 	names   map[string][]string       // of the blocks in some folders
 	tensors map[listing][]header.Tensor
 }
@@ -29,7 +28,7 @@ type listing struct {
 
 // NewShared makes one for the requests to come.
 func NewShared() (*Shared, error) {
-	s := &Shared{finder: &finder{}, docs: map[string]*syntax.Document{}, sound: map[*syntax.Document]bool{}, names: map[string][]string{}, tensors: map[listing][]header.Tensor{}}
+	s := &Shared{finder: &finder{}, docs: map[string]*syntax.Document{}, names: map[string][]string{}, tensors: map[listing][]header.Tensor{}}
 	var err error
 	s.ex, err = expr.New(s.finder.find)
 	return s, err

@@ -1,9 +1,12 @@
 package expr
 
 import (
+	"slices"
+
 	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/functions"
 	"github.com/google/cel-go/common/operators"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 	"github.com/google/cel-go/common/types/traits"
@@ -11,8 +14,8 @@ import (
 
 // direct is an expression as a tree of Go calls over the values of its names. Where each call's overload follows from the
 // static types of its arguments, it is made in place of a program: it calls the very functions that the program would,
-// without its bookkeeping of cost, which such an expression cannot run up. A mistake, or what is not so plain (macros,
-// strings and lists that are made), is CEL's.
+// without its bookkeeping of cost, which such an expression cannot run up. A mistake, or what is not so plain (other macros
+// than exists and all, strings and lists that are made), is CEL's.
 type direct func(vars []ref.Val) ref.Val
 
 // directly compiles what it can; a nil direct means that CEL must.
@@ -20,6 +23,8 @@ type directly struct {
 	e     *Engine
 	names []use
 	types []*Type // of the names
+	item  string  // the name of a list's items, inside a loop: the value behind those of the names
+	of    *Type   // of these
 }
 
 func (d *directly) expr(x ast.Expr) (direct, *Type) {
@@ -28,6 +33,10 @@ func (d *directly) expr(x ast.Expr) (direct, *Type) {
 		v := x.AsLiteral()
 		return constant(v), v.Type().(*Type)
 	case ast.IdentKind:
+		if x.AsIdent() == d.item {
+			at := len(d.names)
+			return func(vars []ref.Val) ref.Val { return vars[at] }, d.of
+		}
 		for i, u := range d.names {
 			if u.name == x.AsIdent() && d.types[i] != Dyn {
 				return func(vars []ref.Val) ref.Val { return vars[i] }, d.types[i]
@@ -43,6 +52,8 @@ func (d *directly) expr(x ast.Expr) (direct, *Type) {
 		}
 	case ast.CallKind:
 		return d.call(x.AsCall())
+	case ast.ComprehensionKind:
+		return d.quantifier(x.AsComprehension())
 	}
 	return nil, nil
 }
@@ -70,6 +81,41 @@ func (d *directly) field(s ast.SelectExpr) (direct, *Type) {
 		}
 		return v // an error
 	}, result
+}
+
+// quantifier is exists or all over a list whose items have a type: the loops whose step is || or &&. One inside another takes
+// as many steps as both lists have items, which CEL counts.
+func (d *directly) quantifier(c ast.ComprehensionExpr) (direct, *Type) {
+	if c.LoopStep().Kind() != ast.CallKind || d.item != "" {
+		return nil, nil
+	}
+	step := c.LoopStep().AsCall()
+	exists := step.FunctionName() == operators.LogicalOr
+	list, t := d.expr(c.IterRange())
+	if list == nil || t.Kind() != types.ListKind || t.Parameters()[0] == Dyn || !exists && step.FunctionName() != operators.LogicalAnd {
+		return nil, nil
+	}
+	inner := *d
+	inner.item, inner.of = c.IterVar(), t.Parameters()[0]
+	holds, is := inner.expr(step.Args()[1])
+	if holds == nil || is != Bool {
+		return nil, nil
+	}
+	decided := types.Bool(exists)
+	return func(vars []ref.Val) ref.Val {
+		v := list(vars)
+		items, ok := v.(traits.Lister)
+		if !ok {
+			return v // an error
+		}
+		inside := append(slices.Clone(vars), nil)
+		var out ref.Val = !decided
+		for it := items.Iterator(); out != decided && it.HasNext() == types.True; {
+			inside[len(vars)] = it.Next()
+			out = either(out, holds(inside), decided)
+		}
+		return out
+	}, Bool
 }
 
 // literals is a list of words or of numbers that are written out.
@@ -124,6 +170,10 @@ func (d *directly) call(c ast.CallExpr) (direct, *Type) {
 		if of[0].Kind() == types.ListKind && of[1] == Int && of[0].Parameters()[0] != Dyn {
 			return strict(args, item), of[0].Parameters()[0]
 		}
+	case overloads.Size:
+		if of[0].Kind() == types.ListKind || of[0] == String {
+			return strict(args, func(v []ref.Val) ref.Val { return v[0].(traits.Sizer).Size() }), Int
+		}
 	default:
 		return d.overload(c, args, of)
 	}
@@ -139,7 +189,8 @@ func item(v []ref.Val) ref.Val {
 }
 
 // overload calls a function whose arguments' types are those of one of its overloads. Text and lists that a function makes
-// can grow, so that such calls are left to CEL, which counts their cost; what an accessor reads of a config cannot.
+// can grow, so that such calls are left to CEL, which counts their cost; what an accessor reads of a config cannot, nor can
+// the tensors of a checkpoint.
 func (d *directly) overload(c ast.CallExpr, args []direct, of []*Type) (direct, *Type) {
 	f := d.e.base.Functions()[c.FunctionName()]
 	if f == nil {
@@ -158,7 +209,7 @@ func (d *directly) overload(c ast.CallExpr, args []direct, of []*Type) (direct, 
 			continue
 		}
 		result := o.ResultType()
-		if result != Int && result != Float && result != Bool && !of[0].IsExactType(Dict) {
+		if result != Int && result != Float && result != Bool && !of[0].IsExactType(Dict) && !result.IsExactType(tensorList) {
 			return nil, nil
 		}
 		bindings, err := f.Bindings()
@@ -218,17 +269,21 @@ func logical(left, right direct, decided types.Bool) direct {
 		if l == decided {
 			return decided
 		}
-		r := right(vars)
-		switch {
-		case r == decided:
-			return decided
-		case types.IsUnknownOrError(l):
-			return l
-		case types.IsUnknownOrError(r):
-			return r
-		}
-		return !decided
+		return either(l, right(vars), decided)
 	}
+}
+
+// either is the value that decides, else an error, else its opposite.
+func either(l, r ref.Val, decided types.Bool) ref.Val {
+	switch {
+	case r == decided:
+		return decided
+	case types.IsUnknownOrError(l):
+		return l
+	case types.IsUnknownOrError(r):
+		return r
+	}
+	return !decided
 }
 
 func choice(condition, yes, no direct) direct {

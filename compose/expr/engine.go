@@ -337,7 +337,7 @@ func (e *Engine) compile(p *parsed, s Scope) *compiled {
 func sameType(a, b *Type) bool { return a == b || a.IsExactType(b) }
 
 func (e *Engine) build(p *parsed, of []*Type) *compiled {
-	d := &directly{e, p.names, of}
+	d := &directly{e: e, names: p.names, types: of}
 	if run, result := d.expr(p.tree.Expr()); run != nil {
 		return &compiled{run: run, result: result}
 	}

@@ -10,11 +10,12 @@ import (
 	"github.com/google/cel-go/common/operators"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
+	"github.com/google/cel-go/parser"
 )
 
 // plainTree reads the expressions that most places hold: names, numbers, words, fields, operators, calls and lists. It gives
-// the tree that CEL's parser gives, a hundred times sooner. What else there is (macros, escapes, maps that are not empty,
-// and what is wrong) it leaves to that parser: false.
+// the tree that CEL's parser gives, a hundred times sooner. What else there is (other macros than exists and all, escapes, maps
+// that are not empty, and what is wrong) it leaves to that parser: false.
 func plainTree(src string) (*ast.AST, bool) {
 	if strings.ContainsFunc(src, func(r rune) bool { return r >= utf8.RuneSelf }) {
 		return nil, false // offsets count characters
@@ -269,12 +270,16 @@ func (p *plainParser) postfix(x ast.Expr) ast.Expr {
 				x = p.factory.NewSelect(p.id(at), x, name)
 				continue
 			}
+			at = p.start
+			p.next()
+			if name == "exists" || name == "all" {
+				x = p.quantifier(name, at, x, p.list(")"))
+				continue
+			}
 			if macros[name] {
 				return p.fail()
 			}
-			id := p.id(p.start)
-			p.next()
-			x = p.factory.NewMemberCall(id, name, x, p.list(")")...)
+			x = p.factory.NewMemberCall(p.id(at), name, x, p.list(")")...)
 		case p.take("["):
 			id := p.id(at)
 			index := p.ternary()
@@ -284,6 +289,24 @@ func (p *plainParser) postfix(x ast.Expr) ast.Expr {
 			return x
 		}
 	}
+}
+
+// quantifier is what CEL's parser makes of list.exists(name, condition) and of list.all: a loop over the list that holds the
+// answer so far, here under that parser's name for it. What it adds stands where the call's bracket is.
+func (p *plainParser) quantifier(name string, at int, over ast.Expr, args []ast.Expr) ast.Expr {
+	if len(args) != 2 || args[0].Kind() != ast.IdentKind || args[0].AsIdent() == parser.AccumulatorName {
+		return p.fail()
+	}
+	call := func(function string, args ...ast.Expr) ast.Expr {
+		return p.factory.NewCall(p.id(at), function, args...)
+	}
+	soFar := func() ast.Expr { return p.factory.NewIdent(p.id(at), parser.HiddenAccumulatorName) }
+	join, goesOn := operators.LogicalAnd, soFar()
+	if name == "exists" {
+		join, goesOn = operators.LogicalOr, call(operators.LogicalNot, goesOn)
+	}
+	return p.factory.NewComprehension(p.id(at), over, args[0].AsIdent(), parser.HiddenAccumulatorName, p.factory.NewLiteral(p.id(at), types.Bool(name == "all")),
+		call(operators.NotStrictlyFalse, goesOn), call(join, soFar(), args[1]), soFar())
 }
 
 // macros are the names of calls that CEL's parser rewrites.

@@ -20,9 +20,12 @@ type Tensor struct {
 // Finder finds the tensors that a pattern names.
 type Finder func(pattern string) ([]Tensor, error)
 
+// tensorList is the type of tensors('glob').
+var tensorList = List(TensorType)
+
 // tensors is tensors('glob'): a list of {name, shape, dtype}.
 func (e *Engine) tensors() cel.EnvOption {
-	return cel.Function("tensors", cel.Overload("tensors_glob", []*Type{String}, List(TensorType), cel.UnaryBinding(func(a ref.Val) ref.Val {
+	return cel.Function("tensors", cel.Overload("tensors_glob", []*Type{String}, tensorList, cel.UnaryBinding(func(a ref.Val) ref.Val {
 		if e.find == nil {
 			return types.NewRefValList(types.DefaultTypeAdapter, nil)
 		}
