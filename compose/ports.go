@@ -27,12 +27,20 @@ type declared struct {
 	activation *plan.Activation
 }
 
+// same tells whether two evaluations of a declaration say the same.
+func (d *declared) same(o *declared) bool {
+	a, b := d.activation, o.activation
+	return slices.Equal(d.dims, o.dims) && d.bias == o.bias && d.count == o.count && d.tied == o.tied &&
+		(a == b || a != nil && b != nil && a.Operator == b.Operator && sameArgs(a.Args, b.Args))
+}
+
 // resolved is a port whose declaration is evaluated and whose class is bound.
 type resolved struct {
-	index int // plan.Ports
-	in    int
-	out   int
-	dtype func(x dtype.Dtype) dtype.Dtype
+	spec         *syntax.Port
+	says         *declared
+	first, index int // plan.Ports: of its parts, which stand before it, and its own
+	in, out      int
+	dtype        func(x dtype.Dtype) dtype.Dtype
 }
 
 // callPort calls a port: its class is bound when it is first called.
@@ -244,6 +252,10 @@ func (x *expansion) tied(d *portDecl) (string, bool) {
 
 // bindPort binds the exact class of a port's weights.
 func (c *composer) bindPort(d *portDecl, says *declared) (*resolved, bool) {
+	if r := c.elsewhere(d, says); r != nil {
+		return r, true
+	}
+	first := len(c.plan.Ports)
 	var r *resolved
 	var ok bool
 	switch d.spec.Kind.Text {
@@ -255,9 +267,30 @@ func (c *composer) bindPort(d *portDecl, says *declared) (*resolved, bool) {
 		r, ok = c.bindSingle(d, says)
 	}
 	if ok {
+		r.spec, r.says, r.first = d.spec, says, first
 		c.ports[portKey{c.entry, d.path}] = r
 	}
 	return r, ok
+}
+
+// elsewhere binds a port as the one of that path in another entry, if what is declared there is the same.
+func (c *composer) elsewhere(d *portDecl, says *declared) *resolved {
+	for _, entry := range c.offeredEntries {
+		other := c.ports[portKey{entry, d.path}]
+		if other == nil || other.spec.Name != d.spec.Name || !other.says.same(says) {
+			continue
+		}
+		r, moved := *other, len(c.plan.Ports)-other.first
+		r.first, r.index = r.first+moved, r.index+moved
+		for i := other.first; i <= other.index; i++ {
+			p := c.plan.Ports[i]
+			p.Entry = c.entry
+			c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{second: c.notes[i].second, parts: c.notes[i].parts + moved})
+		}
+		c.ports[portKey{c.entry, d.path}] = &r
+		return &r
+	}
+	return nil
 }
 
 // bindSingle binds a port of one weight.
@@ -283,7 +316,7 @@ func (c *composer) bindSingle(d *portDecl, says *declared) (*resolved, bool) {
 		in, out = out, in
 	}
 	index := c.addPort(d, dims, []int{w}, []string{"weight"}, instance)
-	return &resolved{index, in, out, c.resultDtype(kind, w)}, true
+	return &resolved{index: index, in: in, out: out, dtype: c.resultDtype(kind, w)}, true
 }
 
 func (x *expansion) portCount(d *portDecl) (int, bool) {
@@ -294,22 +327,24 @@ func (x *expansion) portCount(d *portDecl) (int, bool) {
 	return d.at.integer(d.spec.Count, "count")
 }
 
-// partNames are the tensors of an mlp's parts by role, or the one that holds gate and up.
-func partNames(d *portDecl) (names map[string]string, fused string) {
-	names = map[string]string{}
-	given := map[string]string{}
-	for _, p := range d.spec.Parts {
-		given[p.Role.Text] = p.Name.Text
+// partNames are the tensors of an mlp's parts in the order of partRoles, and the one that holds gate and up: these have then
+// none of their own.
+func partNames(spec *syntax.Port) (names [3]string, fused string) {
+	for i, p := range partRoles {
+		names[i] = p.name
 	}
-	for _, p := range partRoles {
-		names[p.role] = p.name
-		if n := given[p.key]; n != "" {
-			names[p.role] = n
+	for _, given := range spec.Parts {
+		if given.Role.Text == "gate_up" {
+			fused = given.Name.Text
+		}
+		for i, p := range partRoles {
+			if p.key == given.Role.Text && given.Name.Text != "" {
+				names[i] = given.Name.Text
+			}
 		}
 	}
-	if fused = given["gate_up"]; fused != "" {
-		delete(names, "gate_proj")
-		delete(names, "up_proj")
+	if fused != "" {
+		names[0], names[1] = "", ""
 	}
 	return names, fused
 }
@@ -317,7 +352,7 @@ func partNames(d *portDecl) (names map[string]string, fused string) {
 // bindMLP binds the parts, each a linear port of its own, and the form over them.
 func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 	in, width := says.dims[0], says.dims[1]
-	names, fused := partNames(d)
+	names, fused := partNames(d.spec)
 	first := len(c.plan.Ports)
 	var parts []plan.RolePart
 	var weights []int
@@ -340,16 +375,15 @@ func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 	if fused != "" {
 		good = part("gate_up", fused, "gate_up", in, 2*width)
 	}
-	for _, p := range partRoles {
-		name, has := names[p.role]
-		if !has {
+	for i, p := range partRoles {
+		if names[i] == "" {
 			continue
 		}
 		from, to := in, width
 		if p.role == "down_proj" {
 			from, to = width, in
 		}
-		good = part(p.role, name, "linear", from, to) && good
+		good = part(p.role, names[i], "linear", from, to) && good
 	}
 	if !good {
 		return nil, false
@@ -372,13 +406,13 @@ func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 	}
 	index := c.addPort(d, says.dims, weights, roles, instance)
 	c.notes[index].parts = first
-	return &resolved{index, in, in, c.gatedDtype(weights)}, true
+	return &resolved{index: index, in: in, out: in, dtype: c.gatedDtype(weights)}, true
 }
 
 // bindExperts binds the three stacked weights to the exact class of their storage.
 func (c *composer) bindExperts(d *portDecl, says *declared) (*resolved, bool) {
 	dims := says.dims
-	names, fused := partNames(d)
+	names, fused := partNames(d.spec)
 	var roles []plan.RoleWeight
 	var weights []int
 	add := func(role, name string, in, out int) bool {
@@ -390,14 +424,15 @@ func (c *composer) bindExperts(d *portDecl, says *declared) (*resolved, bool) {
 	if fused != "" {
 		good = add("gate_up", fused, dims[0], 2*dims[1])
 	}
-	for _, p := range partRoles {
-		if name, has := names[p.role]; has {
-			from, to := dims[0], dims[1]
-			if p.role == "down_proj" {
-				from, to = to, from
-			}
-			good = add(p.role, name, from, to) && good
+	for i, p := range partRoles {
+		if names[i] == "" {
+			continue
 		}
+		from, to := dims[0], dims[1]
+		if p.role == "down_proj" {
+			from, to = to, from
+		}
+		good = add(p.role, names[i], from, to) && good
 	}
 	if !good {
 		return nil, false
@@ -412,7 +447,7 @@ func (c *composer) bindExperts(d *portDecl, says *declared) (*resolved, bool) {
 		held[i] = r.Role
 	}
 	index := c.addPort(d, dims, weights, held, instance)
-	return &resolved{index, dims[0], dims[0], c.gatedDtype(weights)}, true
+	return &resolved{index: index, in: dims[0], out: dims[0], dtype: c.gatedDtype(weights)}, true
 }
 
 // activation chooses the operator between gate and up.
