@@ -52,45 +52,56 @@ type picked struct {
 }
 
 // pick is the class that a choice names, held to the port and to a range of rows.
-func (c *composer) pick(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (*picked, bool) {
-	p := &c.plan.Ports[index]
-	class, given, ok := c.namedClass(line.owner, choice, scope)
+func (b *binder) pick(line *boundLine, index int, choice *syntax.ClassChoice, scope facts, s segment) (*picked, bool) {
+	p := &b.plan.Ports[index]
+	class, given, ok := b.namedClass(line.owner, choice, scope)
 	if !ok {
 		return nil, false
 	}
 	name := choice.Name
 	if class.Takes(registry.StateRead) {
-		c.list.Errorf("class-kind", name.At, "%s reads states and fills no port", class.Name).Helped("write it under states: `- {states: '**.kv', read: {rows: {…: %s}}}`", class.Name)
+		b.list.Errorf("class-kind", name.At, "%s reads states and fills no port", class.Name).Helped("write it under states: `- {states: '**.kv', read: {rows: {…: %s}}}`", class.Name)
 		return nil, false
 	}
 	if !class.Takes(p.Kind) {
-		d := c.list.Errorf("class-kind", name.At, "%s fills ports of kind %s; %s is of kind %s", class.Name, strings.Join(class.Kinds, ", "), generalised(p.Path), p.Kind).Because(p.Place, "declared here")
-		if fit := c.taking(p); len(fit) > 0 {
+		d := b.list.Errorf("class-kind", name.At, "%s fills ports of kind %s; %s is of kind %s", class.Name, strings.Join(class.Kinds, ", "), generalised(p.Path), p.Kind).Because(p.Place, "declared here")
+		if fit := b.taking(p); len(fit) > 0 {
 			d.Helped("%s", diag.Listed(class.Name, fit, "classes that take it"))
 		}
 		return nil, false
 	}
-	if !c.rowsFit(class, name.At, index, s) {
+	if !b.rowsFit(class, name.At, index, s) {
 		return nil, false
 	}
-	if !c.suits(class, name.At) {
+	if !b.suits(class, name.At) {
 		return nil, false
 	}
-	args, ok := c.classArgs(class, given, name, scope)
+	args, ok := b.classArgs(class, given, name, scope)
 	if !ok {
 		return nil, false
 	}
-	if err := c.accepts(class, p); err != nil {
-		d := c.list.Errorf("class-refuses", name.At, "%s does not take %s: %v", class.Name, generalised(p.Path), err).Because(p.Place, "the port is declared here")
-		if fit := c.taking(p); len(fit) > 0 {
+	if err := b.takes(class, index); err != nil {
+		d := b.list.Errorf("class-refuses", name.At, "%s does not take %s: %v", class.Name, generalised(p.Path), err).Because(p.Place, "the port is declared here")
+		if fit := b.taking(p); len(fit) > 0 {
 			d.Helped("%s", diag.Listed(class.Name, fit, "classes that take it"))
 		}
 		if len(p.Weights) == 1 {
-			d.Helped("to leave such ports to their exact class, put a condition on the line: `when: weight.storage != '%s'`", c.plan.Weights[p.Weights[0]].Facts.Storage)
+			d.Helped("to leave such ports to their exact class, put a condition on the line: `when: weight.storage != '%s'`", b.plan.Weights[p.Weights[0]].Facts.Storage)
 		}
 		return nil, false
 	}
-	return &picked{class, args, name.At}, class.Parts != nil || c.shares(class, args, p, name.At)
+	return &picked{class, args, name.At}, class.Parts != nil || b.shares(class, args, p, name.At)
+}
+
+// takes asks a class whether it accepts a port, once for those of a sort.
+func (b *binder) takes(class *registry.Class, index int) error {
+	key := acceptKey{class, b.sort[index]}
+	err, known := b.accepted[key]
+	if !known {
+		err = b.accepts(class, &b.plan.Ports[index])
+		b.accepted[key] = err
+	}
+	return err
 }
 
 // instance makes a picked class one of a port, at the rows from first on.

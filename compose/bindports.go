@@ -13,6 +13,7 @@ import (
 	"github.com/graphrun/graphrun/diag"
 	"github.com/graphrun/graphrun/pattern"
 	"github.com/graphrun/graphrun/plan"
+	"github.com/graphrun/graphrun/registry"
 )
 
 // binder decides what the ports run. Ports of one sort differ in nothing that a line can ask but their path: a line's
@@ -34,6 +35,8 @@ type binder struct {
 	fills   map[fillKey]*decision
 	count   int // of covers and decisions
 	numbers map[string]int
+
+	accepted map[acceptKey]error
 }
 
 // portSort is what lines and classes can ask of a port beside its path.
@@ -55,6 +58,10 @@ type (
 	holdsKey struct {
 		line *boundLine
 		sort *portSort
+	}
+	acceptKey struct {
+		class *registry.Class
+		sort  *portSort
 	}
 	fillKey struct {
 		sort  *portSort
@@ -87,7 +94,7 @@ type decided struct {
 }
 
 func newBinder(c *composer, lines []*boundLine) *binder {
-	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}, numbers: map[string]int{}}
+	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}, numbers: map[string]int{}, accepted: map[acceptKey]error{}}
 	b.decided = make([]*decision, len(c.plan.Ports))
 	b.covers = make([]*cover, len(c.plan.Ports))
 	b.facts = make([]int, len(c.plan.Weights))
@@ -117,10 +124,13 @@ func (b *binder) sortOf(index int) *portSort {
 		key = strconv.AppendInt(append(key, p.Roles[i]...), int64(b.facts[w]), 10)
 	}
 	s.weights = string(key)
-	if b.sorts[s] == nil {
-		b.sorts[s] = &s
+	known := b.sorts[s]
+	if known == nil {
+		one := s
+		known = &one
+		b.sorts[s] = known
 	}
-	return b.sorts[s]
+	return known
 }
 
 // cover finds what the lines that speak of a port make of its rows.
@@ -154,11 +164,13 @@ func (b *binder) speaking(index int) []*boundLine {
 	key := [2]string{path, second}
 	lines, ok := b.speaks[key]
 	if !ok {
+		found := make([]*boundLine, 0, 32)
 		for _, line := range b.mayMatch(path, second) {
 			if matchesAny(line.patterns, path) || second != "" && second != path && matchesAny(line.patterns, second) {
-				lines = append(lines, line)
+				found = append(found, line)
 			}
 		}
+		lines = slices.Clone(found)
 		b.speaks[key] = lines
 	}
 	return lines

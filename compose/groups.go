@@ -79,26 +79,29 @@ func (x *expansion) noteMember(d *portDecl, in plan.Operand, at diag.Range) {
 		x.grouped = append(x.grouped, g)
 	}
 	g.calls = append(g.calls, memberCall{d, in.Index, at})
-	x.c.noteGroup(g)
-}
-
-func (c *composer) noteGroup(g *groupDecl) {
-	key := portKey{c.entry, g.path}
-	if _, ok := c.grouped[key]; !ok {
-		c.grouped[key] = g
-		c.groupOrder = append(c.groupOrder, key)
+	if key := (portKey{x.c.entry, g.path}); x.c.grouped[key] == nil {
+		x.c.noteGroup(key, g)
 	}
 }
 
-// again is the group of a layer that is copied.
-func (g *groupDecl) again(y *copying) *groupDecl {
-	out := &groupDecl{spec: g.spec, path: y.path(g.path)}
-	for _, m := range g.members {
+func (c *composer) noteGroup(key portKey, g *groupDecl) {
+	c.grouped[key] = g
+	c.groupOrder = append(c.groupOrder, key)
+}
+
+// groupAgain notes the group of a layer that is copied.
+func (c *composer) groupAgain(g *groupDecl, y *copying) {
+	key := portKey{c.entry, y.path(g.path)}
+	if c.grouped[key] != nil { // another member's call was copied before
+		return
+	}
+	out := &groupDecl{spec: g.spec, path: key.path, members: make([]*portDecl, len(g.members))}
+	for i, m := range g.members {
 		e := *m
 		e.path = y.path(m.path)
-		out.members = append(out.members, &e)
+		out.members[i] = &e
 	}
-	return out
+	c.noteGroup(key, out)
 }
 
 // sameInputs holds the members of each group to be called on the same values.

@@ -226,7 +226,7 @@ func (l *layers) copied(t *traced, i int, prefix string, takes *result) *result 
 
 // copy adds a traced layer's calls once more.
 func (x *expansion) copy(t *traced, y *copying, takes int) *result {
-	slots, groups := x.slots-t.slots, len(x.groups)-t.group
+	slots := x.slots - t.slots
 	slot := func(s int) int {
 		switch {
 		case s == taken:
@@ -236,6 +236,19 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 		}
 		return s
 	}
+	if !x.uncalled {
+		x.copyCalls(t, y, slot)
+	}
+	x.slots += t.slotCount
+	given := *t.gives
+	given.operand.Index, given.typ = slot(given.operand.Index), y.typ(given.typ)
+	given.operand.Type = given.typ
+	return &given
+}
+
+// copyCalls adds the calls themselves, and what the nodes say that are not there.
+func (x *expansion) copyCalls(t *traced, y *copying, slot func(int) int) {
+	groups := len(x.groups) - t.group
 	for _, g := range t.groups {
 		g.Path = y.path(g.Path)
 		x.groups = append(x.groups, g)
@@ -244,11 +257,8 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 		d.Path = y.path(d.Path)
 		x.dropped = push(x.dropped, d)
 	}
-	operands, outs, calls := make([]plan.Operand, 0, t.operands), make([]int, 0, t.slotCount), t.calls
-	if x.uncalled {
-		calls = nil
-	}
-	for _, call := range calls {
+	operands, outs := make([]plan.Operand, 0, t.operands), make([]int, 0, t.slotCount)
+	for _, call := range t.calls {
 		call.Path = y.path(call.Path)
 		if call.Port >= 0 {
 			call.Port = at(y.ports, call.Port)
@@ -282,9 +292,4 @@ func (x *expansion) copy(t *traced, y *copying, takes int) *result {
 		call.Types = y.types(call.Types)
 		x.calls = push(x.calls, call)
 	}
-	x.slots += t.slotCount
-	given := *t.gives
-	given.operand.Index, given.typ = slot(given.operand.Index), y.typ(given.typ)
-	given.operand.Type = given.typ
-	return &given
 }

@@ -40,7 +40,7 @@ type resolved struct {
 	says         *declared
 	first, index int // plan.Ports: of its parts, which stand before it, and its own
 	in, out      int
-	dtype        func(x dtype.Dtype) dtype.Dtype
+	weights      []int // in the order of the parts
 }
 
 // callPort calls a port: its class is bound when it is first called.
@@ -104,13 +104,13 @@ func (x *expansion) callPort(p place, call *syntax.Call, d *portDecl, results in
 		e := *d
 		e.path = y.path(d.path)
 		other, ok := c.portAgain(&e, says)
-		if !ok || other.in != r.in || other.out != r.out || other.dtype(args[0].Type.Dtype) != t.Dtype {
+		if !ok || other.in != r.in || other.out != r.out || c.portDtype(other, args[0].Type.Dtype) != t.Dtype {
 			return false
 		}
 		y.ports[r.index] = other.index
 		c.noteInputs(other.index, args, &call.Range)
-		if e.group != nil {
-			c.noteGroup(e.group.again(y))
+		if d.group != nil {
+			c.groupAgain(d.group, y)
 		}
 		return true
 	})
@@ -132,7 +132,7 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 			c.list.Errorf("dtype-mismatch", first.at, "an embedding takes rows by an integer index; this is %s", in.Dtype).In(d.path).Helped("an entry's tokens are int32 [B, T]; `- i: {astype: x, dtype: int32}` makes indices")
 			return plan.Type{}, false
 		}
-		return plan.Type{Dtype: r.dtype(in.Dtype), Shape: append(in.Shape.Clone(), shape.Int(r.out))}, true
+		return plan.Type{Dtype: c.portDtype(r, in.Dtype), Shape: append(in.Shape.Clone(), shape.Int(r.out))}, true
 	}
 	want, out := r.in, r.out
 	if !transposed {
@@ -153,7 +153,7 @@ func (x *expansion) portType(d *portDecl, r *resolved, args []registry.Arg, g *g
 	if d.spec.Kind.Text == "experts" {
 		dims = append(args[1].Type.Shape.Clone(), shape.Int(out))
 	}
-	return plan.Type{Dtype: r.dtype(in.Dtype), Shape: dims}, true
+	return plan.Type{Dtype: c.portDtype(r, in.Dtype), Shape: dims}, true
 }
 
 // noteInputs notes what a port's classes may ask of its inputs.
@@ -316,7 +316,7 @@ func (c *composer) bindSingle(d *portDecl, says *declared) (*resolved, bool) {
 		in, out = out, in
 	}
 	index := c.addPort(d, dims, []int{w}, []string{"weight"}, instance)
-	return &resolved{index: index, in: in, out: out, dtype: c.resultDtype(kind, w)}, true
+	return &resolved{index: index, in: in, out: out, weights: c.plan.Ports[index].Weights}, true
 }
 
 func (x *expansion) portCount(d *portDecl) (int, bool) {
@@ -406,7 +406,7 @@ func (c *composer) bindMLP(d *portDecl, says *declared) (*resolved, bool) {
 	}
 	index := c.addPort(d, says.dims, weights, roles, instance)
 	c.notes[index].parts = first
-	return &resolved{index: index, in: in, out: in, dtype: c.gatedDtype(weights)}, true
+	return &resolved{index: index, in: in, out: in, weights: weights}, true
 }
 
 // bindExperts binds the three stacked weights to the exact class of their storage.
@@ -447,7 +447,7 @@ func (c *composer) bindExperts(d *portDecl, says *declared) (*resolved, bool) {
 		held[i] = r.Role
 	}
 	index := c.addPort(d, dims, weights, held, instance)
-	return &resolved{index: index, in: dims[0], out: dims[0], dtype: c.gatedDtype(weights)}, true
+	return &resolved{index: index, in: dims[0], out: dims[0], weights: weights}, true
 }
 
 // activation chooses the operator between gate and up.
@@ -598,42 +598,37 @@ func appendArgs(key []byte, args plan.Args) []byte {
 	return append(append(key, 0), showArgs(args)...)
 }
 
-// resultDtype is the dtype that a weight's product has: MLX's promotion of the input with a dense weight or with affine
-// scales; the other modes and trellis codes keep the input's, and the modes' rows are bfloat16.
-func (c *composer) resultDtype(kind string, weight int) func(dtype.Dtype) dtype.Dtype {
-	w := c.plan.Weights[weight]
-	f := w.Facts
-	if kind == "embedding" {
-		if f.Storage == "affine" && f.Mode != "affine" {
-			return func(dtype.Dtype) dtype.Dtype { return dtype.Bfloat16 }
+// portDtype is the dtype of a port's result. Of an mlp or of experts it is what the last weight, down, makes of the promoted
+// dtypes of the others.
+func (c *composer) portDtype(r *resolved, x dtype.Dtype) dtype.Dtype {
+	w := &c.plan.Weights[r.weights[0]]
+	if r.spec.Kind.Text == "embedding" {
+		if w.Facts.Storage == "affine" && w.Facts.Mode != "affine" { // the modes' rows are bfloat16
+			return dtype.Bfloat16
 		}
-		return func(dtype.Dtype) dtype.Dtype { return f.Dtype }
+		return w.Facts.Dtype
 	}
-	return func(x dtype.Dtype) dtype.Dtype {
-		if f.Storage == "dense" || f.Mode == "affine" {
-			x = dtype.Promote(x, f.Dtype)
-		}
-		if w.Bias >= 0 {
-			x = dtype.Promote(x, c.plan.Tensors[w.Bias].Dtype)
-		}
-		return x
+	last := len(r.weights) - 1
+	if last == 0 {
+		return c.productDtype(w, x)
 	}
+	bent := c.productDtype(w, x)
+	for _, i := range r.weights[1:last] {
+		bent = dtype.Promote(bent, c.productDtype(&c.plan.Weights[i], x))
+	}
+	return c.productDtype(&c.plan.Weights[r.weights[last]], bent)
 }
 
-// gatedDtype is the dtype of an mlp or of experts: what the last weight, down, makes of the promoted dtypes of the others.
-func (c *composer) gatedDtype(weights []int) func(dtype.Dtype) dtype.Dtype {
-	of := make([]func(dtype.Dtype) dtype.Dtype, len(weights))
-	for i, w := range weights {
-		of[i] = c.resultDtype("linear", w)
+// productDtype is the dtype that a weight's product has: MLX's promotion of the input with a dense weight or with affine
+// scales; the other modes and trellis codes keep the input's.
+func (c *composer) productDtype(w *plan.Weight, x dtype.Dtype) dtype.Dtype {
+	if w.Facts.Storage == "dense" || w.Facts.Mode == "affine" {
+		x = dtype.Promote(x, w.Facts.Dtype)
 	}
-	first, down := of[:len(of)-1], of[len(of)-1]
-	return func(x dtype.Dtype) dtype.Dtype {
-		bent := first[0](x)
-		for _, f := range first[1:] {
-			bent = dtype.Promote(bent, f(x))
-		}
-		return down(bent)
+	if w.Bias >= 0 {
+		x = dtype.Promote(x, c.plan.Tensors[w.Bias].Dtype)
 	}
+	return x
 }
 
 // push appends to a list that grows long: it doubles, where append would copy it over and over.

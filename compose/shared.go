@@ -16,7 +16,7 @@ type Shared struct {
 	finder  *finder
 	docs    map[string]*syntax.Document // of the shipped files, those that nothing was found in
 	headers []*syntax.Document
-	names   map[string][]string       // of the blocks in some folders
+	names   map[string][]string // of the blocks in some folders
 	tensors map[listing][]header.Tensor
 }
 

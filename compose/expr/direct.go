@@ -192,7 +192,7 @@ func item(v []ref.Val) ref.Val {
 // can grow, so that such calls are left to CEL, which counts their cost; what an accessor reads of a config cannot, nor can
 // the tensors of a checkpoint.
 func (d *directly) overload(c ast.CallExpr, args []direct, of []*Type) (direct, *Type) {
-	f := d.e.base.Functions()[c.FunctionName()]
+	f := d.e.calls[c.FunctionName()]
 	if f == nil {
 		return nil, nil
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/decls"
 	"github.com/google/cel-go/common/types"
 	"github.com/google/cel-go/common/types/ref"
 
@@ -46,6 +47,7 @@ type Witness interface {
 // Engine compiles and evaluates. It is not for concurrent use.
 type Engine struct {
 	base   *cel.Env
+	calls  map[string]*decls.FunctionDecl // the functions of base
 	parsed map[string]*parsed
 	count  int // of compiled expressions
 	find   Finder
@@ -58,7 +60,7 @@ func New(find Finder) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("expressions: %w", err)
 	}
-	e.base = base
+	e.base, e.calls = base, base.Functions()
 	return e, nil
 }
 
