@@ -128,8 +128,7 @@ func (l *library) models() []*syntax.Document {
 	return out
 }
 
-// headers reads of every shipped model what chooses it: its name and condition. The rest is blank lines, so that places
-// are those of the file.
+// headers reads of every shipped model what chooses it: its name and condition.
 func (l *library) headers() []*syntax.Document {
 	out := l.shared.headers
 	for _, d := range out {
@@ -149,7 +148,10 @@ func (l *library) headers() []*syntax.Document {
 		}
 		var unread diag.List // what is missing here is in the file
 		name := shippedPrefix + "models/" + e.Name()
-		file := source.Parse(name, source.Only(data, "graphrun", "kind", "name", "recognises"), &unread)
+		file, is := source.Head(name, data, "graphrun", "kind", "name", "recognises")
+		if !is {
+			file = source.Parse(name, data, &unread)
+		}
 		if d := syntax.Parse(file, &unread); d != nil && d.Kind == "model" {
 			l.noteHeader(file)
 			out = append(out, d)

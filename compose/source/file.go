@@ -88,23 +88,36 @@ func Parse(path string, data []byte, list *diag.List) *File {
 	return f
 }
 
-// Only leaves of a file's text the top keys of these names, and blank lines for all else.
-func Only(data []byte, keys ...string) []byte {
-	out := make([]byte, 0, len(data))
-	keep := false
-	for line := range bytes.Lines(data) {
-		if c := line[0]; c != ' ' && c != '\n' && c != '\r' && c != '#' && c != '-' {
-			key, _, _ := bytes.Cut(line, []byte(":"))
-			keep = slices.Contains(keys, string(key))
+// Head reads of a file the top keys of these names alone, where each has plain text on its own line. It is false where one
+// has not, or is not there: Parse reads it.
+func Head(path string, data []byte, keys ...string) (*File, bool) {
+	f := &File{Path: path, Data: data, Root: &yaml.Node{Kind: yaml.MappingNode, Line: 1, Column: 1}}
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimRight(line, "\r\n")
+		f.lines = append(f.lines, line)
+		last := len(f.Root.Content) - 1
+		if last >= 0 && f.Root.Content[last].Line == len(f.lines)-1 && strings.HasPrefix(line, " ") {
+			return nil, false // the text goes on
 		}
-		if keep {
-			out = append(out, line...)
-		} else {
-			out = append(out, '\n')
+		if last+1 == 2*len(keys) {
+			return f, true
 		}
+		key, text, _ := strings.Cut(line, ":")
+		if !slices.Contains(keys, key) {
+			continue
+		}
+		lead := len(text) - len(strings.TrimLeft(text, " "))
+		value := strings.TrimRight(text[lead:], " \t")
+		if value == "" || lead == 0 || !isLetter(value[0]) || strings.Contains(value, ": ") || strings.HasSuffix(value, ":") || strings.Contains(value, " #") {
+			return nil, false
+		}
+		f.Root.Content = append(f.Root.Content, &yaml.Node{Kind: yaml.ScalarNode, Value: key, Line: len(f.lines), Column: 1},
+			&yaml.Node{Kind: yaml.ScalarNode, Value: value, Line: len(f.lines), Column: len(key) + lead + 2})
 	}
-	return bytes.TrimRight(out, "\n")
+	return nil, false
 }
+
+func isLetter(c byte) bool { return c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' }
 
 func invalidUTF8(data []byte) int {
 	for i := 0; i < len(data); {

@@ -14,6 +14,9 @@ func (f *File) Range(n *yaml.Node) diag.Range {
 	if n == nil || n.Line == 0 {
 		return diag.Range{File: f.Path, Line: 1, Col: 1, EndLine: 1, EndCol: 1}
 	}
+	if r, ok := f.plain(n); ok {
+		return r
+	}
 	if r, ok := f.ranges[n]; ok { // a node is asked again for every layer
 		return r
 	}
@@ -23,6 +26,18 @@ func (f *File) Range(n *yaml.Node) diag.Range {
 	}
 	f.ranges[n] = r
 	return r
+}
+
+// plain is where a plain word stands, as most nodes are; of others it is not ok.
+func (f *File) plain(n *yaml.Node) (r diag.Range, ok bool) {
+	if n.Kind != yaml.ScalarNode || n.Style != 0 || n.Value == "" {
+		return r, false
+	}
+	line, end := f.Line(n.Line), n.Column-1+len(n.Value)
+	if end > len(line) || line[n.Column-1:end] != n.Value || !isASCII(line[:end]) {
+		return r, false
+	}
+	return diag.Range{File: f.Path, Line: n.Line, Col: n.Column, EndLine: n.Line, EndCol: end + 1}, true
 }
 
 func (f *File) measure(n *yaml.Node) diag.Range {
@@ -61,12 +76,7 @@ func (f *File) closing(kind yaml.Kind, r *diag.Range) {
 }
 
 func (f *File) scalarEnd(n *yaml.Node, r *diag.Range) {
-	line := f.Line(n.Line)
-	if n.Style == 0 && n.Value != "" && n.Column <= len(line) && isASCII(line) && strings.HasPrefix(line[n.Column-1:], n.Value) {
-		r.EndCol = n.Column + len(n.Value) // most are so: a plain word
-		return
-	}
-	runes := []rune(line)
+	runes := []rune(f.Line(n.Line))
 	start := n.Column - 1
 	if start >= len(runes) {
 		return
