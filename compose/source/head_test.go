@@ -12,16 +12,16 @@ import (
 // TestHead: what Head reads stands as Parse has it; what is not plain it leaves to that.
 func TestHead(t *testing.T) {
 	for text, plain := range map[string]bool{
-		"graphrun: v1\nname: a\nkind: model\nlet: {x: 1}\n":               true,
-		"# comment\nname:   a b  \r\n\nkind: config.string('x') == 'y'\n": true,
-		"doc: >-\n  name: b\n  kind: c\nname: a\nkind: model":             false, // no line behind them
-		"doc: >-\n  name: b\n  kind: c\nname: a\nkind: model\n\n":         true,
-		"name: a\nkind: model\n  and more\n":                              false,
-		"name: 'a'\nkind: model\nlet: {}\n":                               false,
-		"name: a # so\nkind: model\nlet: {}\n":                            false,
-		"name: [a]\nkind: model\nlet: {}\n":                               false,
-		"name:\nkind: model\nlet: {}\n":                                   false,
-		"name: a\nlet: {}\n":                                              false,
+		"graphrun: v1\nname: a\nkind: model\nlet: {x: 1}\n":                        true,
+		"# comment\nname:   a b  \r\n\nkind: config.string('x') == 'y'\nlet: {}\n": true,
+		"doc: >-\n  name: b\n  kind: c\nname: a\nkind: model":                      false, // no line behind them
+		"doc: >-\n  name: b\n  kind: c\nname: a\nkind: model\n\n":                  true,
+		"name: a\nkind: model\n  and more\n":                                       false,
+		"name: 'a'\nkind: model\nlet: {}\n":                                        false,
+		"name: a # so\nkind: model\nlet: {}\n":                                     false,
+		"name: [a]\nkind: model\nlet: {}\n":                                        false,
+		"name:\nkind: model\nlet: {}\n":                                            false,
+		"name: a\nlet: {}\n":                                                       false,
 	} {
 		f, ok := Head("f.yaml", []byte(text), "name", "kind")
 		require.Equal(t, plain, ok, "%q", text)
