@@ -1,6 +1,7 @@
 package format
 
 import (
+	"bytes"
 	"errors"
 	"slices"
 	"strings"
@@ -19,27 +20,44 @@ const MaxColumns = 150
 var ErrUnsafe = errors.New("the file cannot be formatted without changing its meaning")
 
 // Source formats a file's text. What is wrong with its YAML goes to the list, and the text comes back as it was.
+// What it gives is formatted: rare YAML takes several rounds until nothing changes, and what never settles is unsafe.
 func Source(path string, data []byte, list *diag.List) ([]byte, error) {
 	before := list.HasErrors()
-	text := normalLines(data)
-	file := source.Parse(path, []byte(text), list)
+	file := source.Parse(path, []byte(normalLines(data)), list)
 	if file.Root == nil || list.HasErrors() && !before {
 		return data, nil
 	}
-	out := text
+	for range maxRounds {
+		next, ok := round(path, file)
+		if !ok {
+			break
+		}
+		if bytes.Equal(next.Data, file.Data) {
+			return next.Data, nil
+		}
+		file = next
+	}
+	return data, ErrUnsafe
+}
+
+// maxRounds is how often a text is formatted at most: twice is usual, the second time to see that nothing changes.
+const maxRounds = 4
+
+// round formats once. It is false where the meaning or a comment would be lost.
+func round(path string, file *source.File) (*source.File, bool) {
 	for _, step := range []func(*source.File) (string, bool){reorder, layout} {
-		next, ok := step(file)
+		text, ok := step(file)
 		if !ok {
 			continue
 		}
 		var found diag.List
-		again := source.Parse(path, []byte(next), &found)
-		if again.Root == nil || !same(arranged(file.Root), arranged(again.Root)) || !slices.Equal(comments(file), comments(again)) {
-			return data, ErrUnsafe
+		next := source.Parse(path, []byte(normalLines([]byte(text))), &found)
+		if next.Root == nil || !same(arranged(file.Root), arranged(next.Root)) || !slices.Equal(comments(file), comments(next)) {
+			return nil, false
 		}
-		out, file = next, again
+		file = next
 	}
-	return []byte(out), nil
+	return file, true
 }
 
 // normalLines has no byte order mark, and lines that end with a newline alone.
