@@ -30,7 +30,7 @@ func affine() *registry.Class {
 		Name: "affine",
 		Doc: "A weight in MLX's quantised layout, of any mode: affine with 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128, mxfp4 and mxfp8 (32), nvfp4 (16). " +
 			"quantized_matmul, then a bias as a sum of its own; embedding rows, scales and zero points are taken by index and dequantised in the scales' dtype " +
-			"(bfloat16 in the fp modes) (mlx.nn QuantizedLinear, QuantizedEmbedding)." + expertsDoc,
+			"(bfloat16 in the fp modes) (mlx.nn QuantizedLinear, QuantizedEmbedding)." + inOrderDoc + expertsDoc,
 		Kinds:    append(projectionKinds[:len(projectionKinds):len(projectionKinds)], "experts"),
 		ExactFor: []string{"affine"},
 		Accept:   acceptAffine,
@@ -53,7 +53,14 @@ func affine() *registry.Class {
 				}, nil
 			}
 			transpose, steps := b.Kind != "multi_linear" || b.Transposed, newSteps(b, w)
+			ours, err := newInOrder(b, w)
+			if err != nil {
+				return nil, err
+			}
 			run := func(c *registry.Call, in []mlx.Array) []mlx.Array {
+				if y, ok := ours.of(c, in[0]); ok {
+					return []mlx.Array{y}
+				}
 				scales, biases := steps.of(c, in[0])
 				return []mlx.Array{c.QuantizedMatmul(in[0], w.Weight, scales, biases, transpose, group, bits, mode)}
 			}

@@ -15,7 +15,7 @@ func dense() *registry.Class {
 	return &registry.Class{
 		Name: "dense",
 		Doc: "A weight of numbers as they are, [out, in]: x W^T, with a bias addmm(bias, x, W^T) in one product (its bits are not those of a product and a sum); " +
-			"embedding rows are taken by index; of a multi_linear [count, out, in] each head has its matrix. The dtypes of x and W are promoted (mlx.nn Linear, Embedding)." + expertsDoc +
+			"embedding rows are taken by index; of a multi_linear [count, out, in] each head has its matrix. The dtypes of x and W are promoted (mlx.nn Linear, Embedding)." + inOrderDoc + expertsDoc +
 			" On the CPU, where gather_mm takes float32 only, half-precision experts are multiplied in float32 and the result is rounded once.",
 		Kinds:    append(projectionKinds[:len(projectionKinds):len(projectionKinds)], "experts"),
 		ExactFor: []string{"dense"},
@@ -45,11 +45,18 @@ func dense() *registry.Class {
 				return nil, err
 			}
 			turned = b.Keep(turned)
-			if !w.Bias.Valid() {
-				return product(turned), nil
+			ours, err := newInOrder(b, w)
+			if err != nil {
+				return nil, err
 			}
 			return func(c *registry.Call, in []mlx.Array) []mlx.Array {
-				return []mlx.Array{c.Addmm(w.Bias, in[0], turned, 1, 1)}
+				if y, ok := ours.of(c, in[0]); ok {
+					return []mlx.Array{y}
+				}
+				if w.Bias.Valid() {
+					return []mlx.Array{c.Addmm(w.Bias, in[0], turned, 1, 1)}
+				}
+				return []mlx.Array{c.Matmul(in[0], turned)}
 			}, nil
 		},
 	}

@@ -39,16 +39,33 @@ struct Weights {
   int tile;
 };
 
+// A matrix of half-precision numbers.
+AffineLayout dense_layout(const array &weight) {
+  const Type type = type_of(weight.dtype(), "weight");
+  if (type == Type::f32 || weight.ndim() != 2 || weight.shape(1) < 1) throw std::invalid_argument("the weight is not a matrix of float16 or bfloat16");
+  return {16, 1, weight.shape(1), weight.shape(0), type};
+}
+
 std::shared_ptr<Weights> weights_of(const grn_affine *w, int n) {
   auto all = std::make_shared<Weights>();
   all->on = workers_of(w->workers), all->form = (Form)w->form, all->tile = w->tile;
   for (int i = 0; i < n; i++) {
-    const array &codes = array_of(w[i].weight, "weight"), &scales = array_of(w[i].scales, "scales"), &biases = array_of(w[i].biases, "biases");
-    const AffineLayout l = affine_layout(codes, scales, biases, w[i].bits, w[i].group);
+    const array &weight = array_of(w[i].weight, "weight");
+    const bool dense = w[i].bits == 16;
+    if (dense && all->form != Form::in_order) throw std::invalid_argument("a weight of numbers is multiplied in order only");
+    const AffineLayout l = dense ? dense_layout(weight) : affine_layout(weight, array_of(w[i].scales, "scales"), array_of(w[i].biases, "biases"), w[i].bits, w[i].group);
     if (i && l.inputs != all->layouts[0].inputs) throw std::invalid_argument("the weights take rows of different lengths");
-    Member m{affine_of(l, codes, scales, biases), {}, {}, {}};
-    auto dtype = scales.dtype();
-    all->kept.insert(all->kept.end(), {codes, scales, biases});
+    Member m;
+    auto dtype = weight.dtype();
+    all->kept.push_back(weight);
+    if (dense) {
+      need_rows(weight, "weight");
+      m.w = {weight.data<uint8_t>(), nullptr, nullptr, l.type, l.bits, l.group, l.inputs, l.outputs};
+    } else {
+      const array &scales = array_of(w[i].scales, "scales"), &biases = array_of(w[i].biases, "biases");
+      m.w = affine_of(l, weight, scales, biases), dtype = scales.dtype();
+      all->kept.insert(all->kept.end(), {scales, biases});
+    }
     if (w[i].bias) {
       const array &bias = array_of(w[i].bias, "bias");
       type_of(bias.dtype(), "bias");

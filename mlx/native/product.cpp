@@ -113,12 +113,12 @@ void by_rows(const Job &j, int tile, int q, const std::vector<Blocks> (&blocks)[
       });
 }
 
-void by_panels(const Job &j, int q, Runs runs) {
+void by_panels(const Job &j, Form form, int q, Runs runs) {
   auto &pool = j.on.pool;
   const Kernels &k = j.on.kernels;
   const int64_t at_once = std::min(j.rows, kRowsAtOnce);
   size_t room = 0;
-  for (const Member &m : j.members) room = std::max(room, q ? k.panel_q_room(q, m.w) : k.panel_f32_room(m.w));
+  for (const Member &m : j.members) room = std::max(room, form == Form::in_order ? kInOrderRoom : q ? k.panel_q_room(q, m.w) : k.panel_f32_room(m.w));
   for (int t = 0; t < pool.threads(); t++) j.room(t, 0, sizeof(float) * kPanel * at_once), j.room(t, 1, room), j.room(t, 2, sizeof(float) * kPanel);
   const auto panels = [&](int m) { return ceil_div(j.members[m].w.outputs, kPanel); };
   share_out(
@@ -132,6 +132,8 @@ void by_panels(const Job &j, int q, Runs runs) {
           const int64_t per_row = w.inputs / kRun;
           const Runs at{(char *)runs.codes + from * w.inputs * q, runs.scale + from * per_row, runs.sum + from * per_row};
           k.panel_q(q, w, at, rows, first, y, j.room(thread, 1));
+        } else if (form == Form::in_order) {
+          in_order(j.members[m].y.type, w, j.x + from * w.inputs, w.inputs, rows, first, y, j.room(thread, 1));
         } else {
           k.panel_f32(w, j.x + from * w.inputs, w.inputs, rows, first, y, j.room(thread, 1));
         }
@@ -203,7 +205,7 @@ void products(Workers &on, const std::vector<Member> &members, Form form, int ti
     j.bias.back() = wide;
   }
   if (form == Form::rows_f32) return by_rows(j, tile, 0, {});
-  if (form == Form::panel_f32) return by_panels(j, 0, {});
+  if (form == Form::panel_f32 || form == Form::in_order) return by_panels(j, form, 0, {});
 
   const bool blocks = form == Form::rows_q8 || form == Form::rows_q16;
   const int q = form == Form::rows_q8 || form == Form::panel_q8 ? 1 : 2;
@@ -234,7 +236,7 @@ void products(Workers &on, const std::vector<Member> &members, Form form, int ti
   if (blocks)
     by_rows(j, tile, q, list);
   else
-    by_panels(j, q, runs);
+    by_panels(j, form, q, runs);
 }
 
 }  // namespace gr

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native/kernels"
 )
 
 // Form is how a product with an affine weight is computed.
@@ -17,9 +18,14 @@ const (
 	PanelF32             // codes of 16 outputs are unpacked into cache, where all rows are multiplied
 	PanelQ8
 	PanelQ16
+	InOrder // each sum in the order of the inputs and nothing fused, as MLX's own CPU kernels have it: the same bits
 )
 
-// Product is a product with a weight in MLX's affine layout of 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128.
+// InOrderRuns tells whether this processor has the kernels of InOrder.
+func InOrderRuns() bool { return kernels.InOrder() }
+
+// Product is a product with a weight in MLX's affine layout of 2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128; in the form
+// InOrder also with a matrix of float16 or bfloat16 and x of the same: Bits is 16 then.
 type Product struct {
 	Workers                      *Workers
 	Weight, Scales, Biases, Bias mlx.Array // contiguous; Bias [outputs] may be absent

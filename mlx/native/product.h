@@ -1,6 +1,7 @@
 // Products with affine weights on an engine's threads, apart from MLX.
 
 #pragma once
+#include "kernels/in_order.h"
 #include "kernels/kernels.h"
 #include "pool.h"
 
@@ -36,6 +37,7 @@ enum class Form : int {
   panel_f32, // codes of 16 outputs unpacked into cache, all rows multiplied there
   panel_q8,
   panel_q16,
+  in_order,  // with MLX's own bits, see kernels/in_order.h
 };
 
 // Numbers of a type in a row: what a product takes and gives.

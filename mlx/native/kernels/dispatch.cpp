@@ -1,5 +1,6 @@
 //go:build cgo && mlx
 
+#include "in_order.h"
 #include "kernels.h"
 
 #include <cstring>
@@ -58,6 +59,8 @@ const Choice &choice() {
 extern "C" {
 // What Go asks.
 uintptr_t grk_best(void) { return reinterpret_cast<uintptr_t>(gr::choice().list[0]); }
+
+int grk_in_order(void) { return gr::in_order_runs(); }
 
 uintptr_t grk_named(const char *name) {
   for (int i = 0; i < gr::choice().n; i++)

@@ -8,6 +8,7 @@ package kernels
 #include <stdlib.h>
 uintptr_t grk_best(void);
 uintptr_t grk_named(const char *name);
+int grk_in_order(void);
 */
 import "C"
 
@@ -23,3 +24,6 @@ func Named(name string) uintptr {
 	defer C.free(unsafe.Pointer(s))
 	return uintptr(C.grk_named(s))
 }
+
+// InOrder tells whether this processor runs products in order.
+func InOrder() bool { return C.grk_in_order() != 0 }

@@ -1,0 +1,152 @@
+package ops
+
+import (
+	"bytes"
+
+	"github.com/graphrun/graphrun/dtype"
+	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
+	"github.com/graphrun/graphrun/registry"
+)
+
+// inOrder is the product of an exact class by kernels that sum in the order of MLX's own and round where these round, many
+// outputs at a time. What MLX computes is up to how it was compiled, so an engine tries each kind of product once beside MLX's
+// (agrees) and leaves to MLX what has not the same bits.
+type inOrder struct {
+	workers  *native.Workers
+	products *native.Products
+	kind     productKind
+	agreed   map[any]any
+}
+
+// productKind is what decides how a product is computed. Bits is 16 for numbers, which are of the dtype sums.
+type productKind struct {
+	bits, group int
+	sums        dtype.Dtype // what sums, or of a dense weight results, are rounded to
+}
+
+const inOrderDoc = " On CPUs with AVX2, products of float32, float16 and bfloat16 are computed by kernels of our own on all threads, " +
+	"if a trial when the engine first meets the kind of product gives MLX's bits."
+
+// newInOrder is nil where MLX's product has to be taken.
+func newInOrder(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
+	if b.Workers == nil || !native.InOrderRuns() || b.Kind != "linear" && b.Kind != "head" || w.Weight.Ndim() != 2 {
+		return nil, nil
+	}
+	kind := productKind{bits: 16, sums: w.Weight.Dtype()}
+	parts := []mlx.Array{w.Weight, w.Scales, w.Biases}
+	if w.Scales.Valid() {
+		if w.Facts.Mode != "affine" || !w.Biases.Valid() || w.Scales.Dtype() != w.Biases.Dtype() {
+			return nil, nil
+		}
+		kind = productKind{bits: w.Facts.Bits, group: w.Facts.Group, sums: w.Scales.Dtype()}
+	} else {
+		if kind.sums != dtype.Float16 && kind.sums != dtype.Bfloat16 || w.Bias.Valid() && w.Bias.Dtype() != kind.sums {
+			return nil, nil
+		}
+		parts = append(parts, w.Bias)
+	}
+	for _, a := range parts {
+		if !a.Valid() {
+			continue
+		}
+		if rows, err := a.InRows(); !rows || err != nil {
+			return nil, err
+		}
+	}
+	o := &inOrder{workers: b.Workers, kind: kind, agreed: b.Memo}
+	p := &native.Product{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Bits: kind.bits, Group: kind.group, Form: native.InOrder}
+	if kind.bits == 16 {
+		p.Bias = w.Bias // added before the sum is rounded, as addmm does; a quantised product's is a sum of its own
+	}
+	var err error
+	if o.products, err = native.NewProducts([]*native.Product{p}, native.Around{}); err != nil {
+		return nil, err
+	}
+	if b.Cleanup != nil {
+		b.Cleanup(o.products.Free)
+	}
+	return o, nil
+}
+
+// of is the product; false where it is MLX's to compute.
+func (o *inOrder) of(c *registry.Call, x mlx.Array) (mlx.Array, bool) {
+	if o == nil {
+		return mlx.Array{}, false
+	}
+	kind := o.kind
+	kind.sums = dtype.Promote(x.Dtype(), kind.sums)
+	if kind.bits == 16 && kind != o.kind || !kind.sums.IsFloat() || !o.agrees(c.Stream(), kind) {
+		return mlx.Array{}, false
+	}
+	return o.products.Apply(c.Scope, []mlx.Array{x})[0], true
+}
+
+// agrees tells whether a product of a kind has MLX's bits, and tries it where nobody has.
+func (o *inOrder) agrees(s mlx.Stream, kind productKind) bool {
+	if same, tried := o.agreed[kind].(bool); tried {
+		return same
+	}
+	same, err := o.try(s, kind)
+	same = same && err == nil
+	o.agreed[kind] = same
+	return same
+}
+
+// try computes a product of more than a tile of inputs and outputs both ways.
+func (o *inOrder) try(s mlx.Stream, kind productKind) (bool, error) {
+	const rows, outputs = 7, 24
+	inputs := 256 + max(kind.group, 29)
+	sc := mlx.NewScope(s)
+	defer sc.Free()
+	state := uint32(1)
+	draw := func() uint32 { state = state*1664525 + 1013904223; return state>>8 ^ state<<13 }
+	numbers := func(scale float32, shape ...int) mlx.Array {
+		n := make([]float32, shape[0]*shape[1])
+		for i := range n {
+			n[i] = scale * (float32(draw()>>8)/(1<<23) - 1)
+		}
+		a, err := mlx.FromFloat32s(n, shape...)
+		if err != nil {
+			sc.Fail(err)
+		}
+		return sc.Astype(sc.Own(a), kind.sums)
+	}
+	p := &native.Product{Workers: o.workers, Bits: kind.bits, Group: kind.group, Form: native.InOrder}
+	x := numbers(3, rows, inputs)
+	var want mlx.Array
+	if kind.bits == 16 {
+		p.Weight, p.Bias = numbers(1, outputs, inputs), numbers(1, 1, outputs)
+		want = sc.Addmm(p.Bias, x, sc.Transpose(p.Weight), 1, 1)
+	} else {
+		codes := make([]int32, outputs*inputs*kind.bits/32)
+		for i := range codes {
+			codes[i] = int32(draw())
+		}
+		a, err := mlx.FromInt32s(codes, outputs, len(codes)/outputs)
+		if err != nil {
+			return false, err
+		}
+		p.Weight = sc.View(sc.Own(a), mlx.Uint32)
+		p.Scales, p.Biases = numbers(0.1, outputs, inputs/kind.group), numbers(1, outputs, inputs/kind.group)
+		want = sc.QuantizedMatmul(x, p.Weight, p.Scales, p.Biases, true, kind.group, kind.bits, "affine")
+	}
+	if sc.Err() != nil {
+		return false, sc.ResetErr()
+	}
+	products, err := native.NewProducts([]*native.Product{p}, native.Around{})
+	if err != nil {
+		return false, err
+	}
+	defer products.Free()
+	got := products.Apply(sc, []mlx.Array{x})[0]
+	if err := sc.ResetErr(); err != nil {
+		return false, err
+	}
+	a, err := want.Bytes()
+	if err != nil {
+		return false, err
+	}
+	b, err := got.Bytes()
+	return bytes.Equal(a, b), err
+}
