@@ -15,7 +15,7 @@
 
 #define GR_ISA avx2
 #define GR_AVX2 1
-#include "kernels.inc"
+#include "isa.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

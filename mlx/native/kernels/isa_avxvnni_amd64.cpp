@@ -18,7 +18,7 @@
 #define GR_VNNI 1
 #define GR_DPBUSD _mm256_dpbusd_avx_epi32
 #define GR_DPWSSD _mm256_dpwssd_avx_epi32
-#include "kernels.inc"
+#include "isa.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -15,7 +15,7 @@
 
 #define GR_ISA neon
 #define GR_NEON 1
-#include "kernels.inc"
+#include "isa.h"
 
 #if defined(__clang__)
 #pragma clang attribute pop

@@ -5,4 +5,4 @@
 #include "kernels.h"
 
 #define GR_ISA plain
-#include "kernels.inc"
+#include "isa.h"

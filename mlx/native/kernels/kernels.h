@@ -1,5 +1,5 @@
 // The arithmetic of package native, apart from MLX: functions on plain memory, once for each instruction set, in one
-// table per set. The templates stand in kernels_*.inc and are compiled by isa_*.cpp.
+// table per set. The templates stand in kernels_*.h and are compiled by isa_*.cpp.
 
 #pragma once
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What every kernel stands on: vectors of 8 floats, conversions and reads of codes. Included by kernels.inc inside the
+// What every kernel stands on: vectors of 8 floats, conversions and reads of codes. Included by isa.h inside the
 // namespace of an instruction set; GR_AVX2, GR_VNNI (dpbusd and dpwssd) and GR_NEON say what there is.
 
 // GCC's and Clang's vector types: the same source becomes SSE, AVX or NEON by the target it is compiled for.

@@ -110,12 +110,6 @@ GR_INLINE __m256i four_bytes(const void *p) {
   return _mm256_set1_epi32(v);
 }
 
-// Keeps the compiler from adding up later, in another order: there are no registers for the products until then.
-GR_INLINE __m256i now(__m256i v) {
-  __asm__("" : "+x"(v));
-  return v;
-}
-
 // The sums of one run for M rows and 16 outputs. S: how many sums of two products of bytes an int16 holds; 1 for codes of 8
 // bits, which count from -128.
 template <int M, int S> GR_INLINE void run_sums(const int8_t *q, int64_t stride, const uint8_t *codes, __m256i (*t)[2]) {

@@ -3,16 +3,17 @@
 namespace gr {
 namespace GR_ISA {
 namespace {
-#include "kernels_vector.inc"
+#include "kernels_vector.h"
 #if GR_VNNI
 GR_INLINE __m256i dpbusd(__m256i sum, __m256i u, __m256i s) { return GR_DPBUSD(sum, u, s); }
 GR_INLINE __m256i dpwssd(__m256i sum, __m256i a, __m256i b) { return GR_DPWSSD(sum, a, b); }
 #endif
-#include "kernels_quantise.inc"
-#include "kernels_rows.inc"
-#include "kernels_panel.inc"
-#include "kernels_rest.inc"
-#include "kernels_attend.inc"
+#include "kernels_blocks.h"
+#include "kernels_quantise.h"
+#include "kernels_rows.h"
+#include "kernels_panel.h"
+#include "kernels_rest.h"
+#include "kernels_attend.h"
 
 constexpr Kernels table(const char *name) {
   return {name,      widen,          narrow,   quantise_blocks, quantise_runs, rows_f32, rows_q, panel_f32, panel_f32_room,

@@ -83,12 +83,40 @@ bool quantise_runs(int q, const float *x, int64_t inputs, Runs to) {
   return q == 1 ? quantise_runs_of<int8_t>(x, inputs, to) : quantise_runs_of<int16_t>(x, inputs, to);
 }
 
-// The place of run i in a block's scale and sum: products of 4-bit codes come out with the even runs first.
-GR_INLINE int place_of(int bits, int i) { return bits == 4 ? (i & 1) * 4 + i / 2 : i; }
+// The place of run i in a block's scale and sum.
+GR_INLINE int place_of(int i) { return (i & 1) * 4 + i / 2; }
 
-// The place of input i in a block of activations that meets 4-bit codes: as they are unpacked, of 64 at a time every second
-// one (Q 1: bytes) or every fourth (Q 2: words).
-template <int Q> GR_INLINE int spread(int i) { return i / 64 * 64 + i % (2 * Q) * (32 / Q) + i % 64 / (2 * Q); }
+// Puts a run where the codes of a weight meet it: place_in_pair, `odd` the second of its pair.
+template <int Q, class C> GR_INLINE void spread(bool four_bits, const C *run, int odd, C *pair) {
+#if GR_AVX2
+  const __m256i a = words(run);
+  if constexpr (Q == 1) {
+    const __m256i apart = _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
+    const __m256i r = four_bits ? _mm256_permute4x64_epi64(_mm256_shuffle_epi8(a, apart), 0xd8) : a;
+    _mm_storeu_si128((__m128i *)(pair + 16 * odd), _mm256_castsi256_si128(r));
+    _mm_storeu_si128((__m128i *)(pair + 32 + 16 * odd), _mm256_extracti128_si256(r, 1));
+  } else {
+    // Even and odd words apart, then of 4 bits once more: of each 16 first those at 0, 4, 8 and 12, then 2, 6, 10, 14, and so on.
+    const __m256i apart = _mm256_setr_epi8(0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15, 0, 1, 4, 5, 8, 9, 12, 13, 2, 3, 6, 7, 10, 11, 14, 15);
+    const __m256i fours = _mm256_setr_epi8(0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15, 0, 1, 8, 9, 2, 3, 10, 11, 4, 5, 12, 13, 6, 7, 14, 15);
+    __m256i v[2] = {a, words(run + 16)};
+    if (four_bits) {
+      for (auto &h : v) h = _mm256_permutevar8x32_epi32(_mm256_shuffle_epi8(h, fours), _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
+      // Now of each half pairs of words of one place in their four.
+      const __m256i l = _mm256_unpacklo_epi64(v[0], v[1]), u = _mm256_unpackhi_epi64(v[0], v[1]);
+      v[0] = _mm256_permute2x128_si256(l, u, 0x20), v[1] = _mm256_permute2x128_si256(l, u, 0x31);
+    } else {
+      for (auto &h : v) h = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(h, apart), 0xd8);
+    }
+    for (int h = 0; h < 2; h++) {
+      _mm_storeu_si128((__m128i *)(pair + 32 * h + 8 * odd), _mm256_castsi256_si128(v[h]));
+      _mm_storeu_si128((__m128i *)(pair + 32 * h + 16 + 8 * odd), _mm256_extracti128_si256(v[h], 1));
+    }
+  }
+#else
+  for (int k = 0; k < kRun; k++) pair[place_in_pair<Q>(four_bits, kRun * odd + k)] = run[k];
+#endif
+}
 
 template <class C> bool quantise_blocks_of(int bits, const float *x, int64_t inputs, Blocks to) {
   constexpr int Q = sizeof(C);
@@ -105,22 +133,8 @@ template <class C> bool quantise_blocks_of(int bits, const float *x, int64_t inp
       C run[kRun] = {};
       float s = 0, t = 0;
       if (i >= skip && start + kRun * i < inputs && !quantise_run<Q>(x + start + kRun * i, run, &s, &t)) return false;
-      scale[place_of(bits, i)] = s, total[place_of(bits, i)] = t;
-      if (bits != 4) {
-        __builtin_memcpy(codes + kRun * i, run, sizeof run);
-        continue;
-      }
-#if GR_AVX2
-      if constexpr (Q == 1) {
-        C *even = codes + 64 * (i / 2) + 16 * (i & 1), *odd = even + 32;
-        const __m256i apart = _mm256_setr_epi8(0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15, 0, 2, 4, 6, 8, 10, 12, 14, 1, 3, 5, 7, 9, 11, 13, 15);
-        const __m256i r = _mm256_permute4x64_epi64(_mm256_shuffle_epi8(_mm256_loadu_si256((const __m256i *)run), apart), 0xd8);
-        _mm_storeu_si128((__m128i *)even, _mm256_castsi256_si128(r));
-        _mm_storeu_si128((__m128i *)odd, _mm256_extracti128_si256(r, 1));
-        continue;
-      }
-#endif
-      for (int k = 0; k < kRun; k++) codes[spread<Q>(kRun * i + k)] = run[k];
+      scale[place_of(i)] = s, total[place_of(i)] = t;
+      spread<Q>(bits == 4, run, i & 1, codes + 64 * (i / 2));
     }
   }
   return true;
