@@ -151,27 +151,14 @@ std::vector<array> affine_products(const std::shared_ptr<Weights> &w, uintptr_t 
 }  // namespace gr
 
 grn_one grn_affine_weights(const grn_affine *w, int n) {
-  grn_one r = {};
-  try {
-    r.a = reinterpret_cast<uintptr_t>(new std::shared_ptr<gr::Weights>(gr::weights_of(w, n)));
-  } catch (std::exception &e) {
-    r.err = strdup(e.what());
-  } catch (...) {
-    r.err = strdup("unknown error");
-  }
-  return r;
+  return gr::guarded<std::shared_ptr<gr::Weights>>([&] { return gr::weights_of(w, n); });
 }
 
 void grn_affine_weights_free(uintptr_t weights) { delete reinterpret_cast<std::shared_ptr<gr::Weights> *>(weights); }
 
 char *grn_affine_products(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_around around, uintptr_t *out) {
-  try {
+  return gr::caught([&] {
     auto all = gr::affine_products(*reinterpret_cast<std::shared_ptr<gr::Weights> *>(weights), stream, x, around);
     for (size_t i = 0; i < all.size(); i++) out[i] = reinterpret_cast<uintptr_t>(new gr::array(std::move(all[i])));
-  } catch (std::exception &e) {
-    return strdup(e.what());
-  } catch (...) {
-    return strdup("unknown error");
-  }
-  return nullptr;
+  });
 }

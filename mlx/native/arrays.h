@@ -79,29 +79,27 @@ inline void copy_rows(Span from, Span to, const mlx::core::Shape &shape, const m
   }
 }
 
-// x as floats; from `slot` where it is of another type.
-inline const float *floats_of(Workers &on, Span x, int64_t n, int slot) {
-  if (x.type == Type::f32) return (const float *)x.data;
-  auto *wide = (float *)on.pool.scratch(slot, sizeof(float) * n);
-  on.kernels.widen(x.type, x.data, wide, n);
-  return wide;
-}
-
 inline void need_heads(const array &a, const char *name) {
   if (a.ndim() != 4) throw std::invalid_argument(std::string(name) + " is not [B, heads, T, D]");
   type_of(a.dtype(), name);
 }
 
-// Runs f, which gives an array; no exception leaves it.
-template <class F> grn_one guarded(F &&f) {
-  grn_one r = {};
+// Runs f, which no exception leaves: its text instead, or null.
+template <class F> char *caught(F &&f) {
   try {
-    r.a = reinterpret_cast<uintptr_t>(new array(f()));
+    f();
+    return nullptr;
   } catch (std::exception &e) {
-    r.err = strdup(e.what());
+    return strdup(e.what());
   } catch (...) {
-    r.err = strdup("unknown error");
+    return strdup("unknown error");
   }
+}
+
+// A new T of what f gives: an array, or what is held for its caller.
+template <class T = array, class F> grn_one guarded(F &&f) {
+  grn_one r = {};
+  r.err = caught([&] { r.a = reinterpret_cast<uintptr_t>(new T(f())); });
   return r;
 }
 

@@ -13,8 +13,6 @@ namespace {
 enum Slot { kGate = 1000, kUp, kHidden, kCodes, kThread = 1020 };
 constexpr int kCodeSlots = 3; // of one kind of codes of one input
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 float *floats(Workers &on, int slot, int64_t n) { return (float *)on.pool.scratch(slot, sizeof(float) * n); }
 
 // y += a x.
@@ -23,17 +21,6 @@ void add_scaled(float a, const float *x, float *y, int64_t n) {
   int64_t i = 0;
   for (; i + 4 <= n; i += 4) *(v4 *)(y + i) += a * *(const v4 *)(x + i);
   for (; i < n; i++) y[i] += a * x[i];
-}
-
-// v rounded to a type.
-void round_to(const Kernels &k, Type t, float *v, int64_t n) {
-  if (t == Type::f32) return;
-  uint16_t half[256];
-  for (int64_t i = 0; i < n; i += 256) {
-    const int64_t m = std::min<int64_t>(256, n - i);
-    k.narrow(t, v + i, half, m);
-    k.widen(t, half, v + i, m);
-  }
 }
 
 // y = v of y's type, and then + sum, which is of that type.

@@ -102,15 +102,7 @@ std::shared_ptr<MLPWeights> mlp_weights(uintptr_t workers, const grn_matrix *w, 
 }  // namespace gr
 
 grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n) {
-  grn_one r = {};
-  try {
-    r.a = reinterpret_cast<uintptr_t>(new std::shared_ptr<gr::MLPWeights>(gr::mlp_weights(workers, parts, sums, n)));
-  } catch (std::exception &e) {
-    r.err = strdup(e.what());
-  } catch (...) {
-    r.err = strdup("unknown error");
-  }
-  return r;
+  return gr::guarded<std::shared_ptr<gr::MLPWeights>>([&] { return gr::mlp_weights(workers, parts, sums, n); });
 }
 
 void grn_mlp_weights_free(uintptr_t weights) { delete reinterpret_cast<std::shared_ptr<gr::MLPWeights> *>(weights); }

@@ -13,6 +13,8 @@
 
 namespace gr {
 
+inline int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
 class Pool {
  public:
   explicit Pool(int threads); // the caller's included; at least 1

@@ -13,8 +13,6 @@ enum Slot { kWide, kGain, kNormed, kCodes, kScale = kCodes + 2, kSum = kScale + 
 
 constexpr int64_t kRowsAtOnce = 512; // of a panel's product: their int8 codes stay in the second-level cache
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
 // x as floats.
 const float *widened(Workers &on, Span x, int64_t rows, int64_t inputs) {
   if (x.type == Type::f32) return (const float *)x.data;

@@ -1,6 +1,8 @@
 // Products with affine weights on an engine's threads, apart from MLX.
 
 #pragma once
+#include <algorithm>
+
 #include "kernels/in_order.h"
 #include "kernels/kernels.h"
 #include "pool.h"
@@ -47,6 +49,25 @@ struct Span {
 
   char *at(int64_t i) const { return (char *)data + i * (int64_t)size_of(type); }
 };
+
+// x as floats; from `slot` of the scratch memory where it is of another type.
+inline const float *floats_of(Workers &on, Span x, int64_t n, int slot) {
+  if (x.type == Type::f32) return (const float *)x.data;
+  auto *wide = (float *)on.pool.scratch(slot, sizeof(float) * n);
+  on.kernels.widen(x.type, x.data, wide, n);
+  return wide;
+}
+
+// v rounded to a type.
+inline void round_to(const Kernels &k, Type t, float *v, int64_t n) {
+  if (t == Type::f32) return;
+  uint16_t half[256];
+  for (int64_t i = 0; i < n; i += 256) {
+    const int64_t m = std::min<int64_t>(256, n - i);
+    k.narrow(t, v + i, half, m);
+    k.widen(t, half, v + i, m);
+  }
+}
 
 // A root-mean-square norm of each row before what computes with it, rounded to a type as if it stood by itself.
 struct Norm {

@@ -110,12 +110,8 @@ GR_AVX2 void reduce_rows(const Coded &w, const float *x, int64_t first, int64_t 
 }
 
 void reduce(const Coded &w, const float *x, int M, int64_t first, int64_t last, float *y, int64_t stride) {
-  switch (M) {
-    case 1: return reduce_rows<1>(w, x, first, last, y, stride);
-    case 2: return reduce_rows<2>(w, x, first, last, y, stride);
-    case 3: return reduce_rows<3>(w, x, first, last, y, stride);
-    default: return reduce_rows<4>(w, x, first, last, y, stride);
-  }
+  constexpr decltype(&reduce_rows<1>) of[] = {reduce_rows<1>, reduce_rows<2>, reduce_rows<3>, reduce_rows<4>};
+  of[M - 1](w, x, first, last, y, stride);
 }
 
 template <int M>
@@ -147,12 +143,8 @@ GR_AVX2 void scatter_rows(const Coded &w, const float *x, int64_t block, int64_t
 }
 
 void scatter(const Coded &w, const float *x, int M, int64_t block, int64_t first, int64_t last, float *sum) {
-  switch (M) {
-    case 1: return scatter_rows<1>(w, x, block, first, last, sum);
-    case 2: return scatter_rows<2>(w, x, block, first, last, sum);
-    case 3: return scatter_rows<3>(w, x, block, first, last, sum);
-    default: return scatter_rows<4>(w, x, block, first, last, sum);
-  }
+  constexpr decltype(&scatter_rows<1>) of[] = {scatter_rows<1>, scatter_rows<2>, scatter_rows<3>, scatter_rows<4>};
+  of[M - 1](w, x, block, first, last, sum);
 }
 
 template <Weights kind>
@@ -185,11 +177,8 @@ GR_AVX2 void decode_as(const Coded &w, const Decoder &d, int64_t row, int64_t bl
 }
 
 GR_AVX2 void decode_with(const Coded &w, const Decoder &d, Weights kind, int64_t row, int64_t block, float *out) {
-  switch (kind) {
-    case Weights::codes: return decode_as<Weights::codes>(w, d, row, block, out);
-    case Weights::float32: return decode_as<Weights::float32>(w, d, row, block, out);
-    case Weights::bfloat16: return decode_as<Weights::bfloat16>(w, d, row, block, out);
-  }
+  constexpr decltype(&decode_as<Weights::codes>) as[] = {decode_as<Weights::codes>, decode_as<Weights::float32>, decode_as<Weights::bfloat16>};
+  as[(int)kind](w, d, row, block, out);
 }
 
 GR_AVX2 void decode(const Coded &w, Weights kind, int64_t row, int64_t block, float *out) {

@@ -13,15 +13,6 @@ enum Slot { kWide, kSums, kThread };
 
 constexpr int64_t kRun = 512; // rows of S that are summed at once where they are inputs: it does not hang on the threads
 
-int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
-
-const float *widened(Workers &on, Span x, int64_t n) {
-  if (x.type == Type::f32) return (const float *)x.data;
-  auto *wide = (float *)on.pool.scratch(kWide, sizeof(float) * n);
-  on.kernels.widen(x.type, x.data, wide, n);
-  return wide;
-}
-
 const trellis::Kernels &kernels_of(const Workers &on) { return named(on.kernels.name); }
 
 Weights weights_of(Form form) { return form == Form::stored_tile ? Weights::bfloat16 : Weights::codes; }
@@ -38,21 +29,8 @@ int64_t rows_of_piece(const Workers &on, int64_t rows) { return ceil_div(std::cl
 
 // A number rounded to a type.
 float rounded(const gr::Kernels &k, Type t, float v) {
-  if (t == Type::f32) return v;
-  uint16_t half;
-  k.narrow(t, &v, &half, 1);
-  k.widen(t, &half, &v, 1);
+  round_to(k, t, &v, 1);
   return v;
-}
-
-void round_all(const gr::Kernels &k, Type t, float *v, int64_t n) {
-  if (t == Type::f32) return;
-  uint16_t half[256];
-  for (int64_t i = 0; i < n; i += 256) {
-    const int64_t m = std::min<int64_t>(256, n - i);
-    k.narrow(t, v + i, half, m);
-    k.widen(t, half, v + i, m);
-  }
 }
 
 // gate = silu(gate) * up, of numbers that are rounded to t.
@@ -73,7 +51,7 @@ void activate(const gr::Kernels &k, Type t, bool split, float *gate, const float
 }  // namespace
 
 void reduce(Workers &on, const Coded &w, Form form, Span x, int64_t M, Span y) {
-  const float *wide = widened(on, x, M * w.columns);
+  const float *wide = floats_of(on, x, M * w.columns, kWide);
   const auto &k = kernels_of(on);
   const int64_t per = rows_of_piece(on, w.rows);
   for (int t = 0; t < on.pool.threads(); t++) on.pool.scratch(kThread + t, sizeof(float) * M * per);
@@ -86,7 +64,7 @@ void reduce(Workers &on, const Coded &w, Form form, Span x, int64_t M, Span y) {
 }
 
 void swiglu(Workers &on, const Coded &gate, const Coded &up, Form form, bool split, Span x, int64_t M, Span y) {
-  const float *wide = widened(on, x, M * gate.columns);
+  const float *wide = floats_of(on, x, M * gate.columns, kWide);
   const auto &k = kernels_of(on);
   const int64_t per = rows_of_piece(on, gate.rows);
   for (int t = 0; t < on.pool.threads(); t++) on.pool.scratch(kThread + t, 2 * sizeof(float) * M * per);
@@ -96,8 +74,8 @@ void swiglu(Workers &on, const Coded &gate, const Coded &up, Form form, bool spl
     reduce_rows(k, gate, form, wide, M, first, last, g, per);
     reduce_rows(k, up, form, wide, M, first, last, u, per);
     for (int64_t m = 0; m < M; m++) {
-      round_all(on.kernels, y.type, g + m * per, n);
-      round_all(on.kernels, y.type, u + m * per, n);
+      round_to(on.kernels, y.type, g + m * per, n);
+      round_to(on.kernels, y.type, u + m * per, n);
       activate(on.kernels, y.type, split, g + m * per, u + m * per, n);
       on.kernels.narrow(y.type, g + m * per, y.at(m * gate.rows + first), n);
     }
@@ -105,7 +83,7 @@ void swiglu(Workers &on, const Coded &gate, const Coded &up, Form form, bool spl
 }
 
 void scatter(Workers &on, const Coded &w, Form form, Span x, int64_t M, Span y) {
-  const float *wide = widened(on, x, M * w.rows);
+  const float *wide = floats_of(on, x, M * w.rows, kWide);
   const auto &k = kernels_of(on);
   const int64_t runs = ceil_div(w.rows, kRun), blocks = w.blocks();
   auto *sums = (float *)on.pool.scratch(kSums, sizeof(float) * blocks * runs * M * w.T); // [block][run][M][T]

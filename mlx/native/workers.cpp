@@ -5,14 +5,10 @@
 using Handle = std::shared_ptr<gr::Workers>;
 
 grn_one grn_workers_new(int threads, uintptr_t kernels) {
-  grn_one r = {};
-  try {
+  return gr::guarded<Handle>([&] {
     if (threads < 1) throw std::invalid_argument(std::to_string(threads) + " threads are none");
-    r.a = reinterpret_cast<uintptr_t>(new Handle(std::make_shared<gr::Workers>(threads, *reinterpret_cast<const gr::Kernels *>(kernels))));
-  } catch (std::exception &e) {
-    r.err = strdup(e.what());
-  }
-  return r;
+    return std::make_shared<gr::Workers>(threads, *reinterpret_cast<const gr::Kernels *>(kernels));
+  });
 }
 
 void grn_workers_free(uintptr_t workers) { delete reinterpret_cast<Handle *>(workers); }
