@@ -169,22 +169,23 @@ struct Store {
 };
 
 template <Weights kind>
-GR_AVX2 void decode_as(const Coded &w, const Decoder &d, int64_t row, int64_t block, float *out) {
+GR_AVX2 inline void decode_with(const Coded &w, const Decoder &d, int64_t row, int64_t block, float *out) {
   Store<kind> s;
   s.scale = _mm256_set1_ps(w.scale(row));
   s.out = out;
   each(d, w.block(row, block), w.T, s);
 }
 
-GR_AVX2 void decode_with(const Coded &w, const Decoder &d, Weights kind, int64_t row, int64_t block, float *out) {
-  constexpr decltype(&decode_as<Weights::codes>) as[] = {decode_as<Weights::codes>, decode_as<Weights::float32>, decode_as<Weights::bfloat16>};
-  as[(int)kind](w, d, row, block, out);
-}
-
-GR_AVX2 void decode(const Coded &w, Weights kind, int64_t row, int64_t block, float *out) {
+template <Weights kind>
+GR_AVX2 void decode_as(const Coded &w, int64_t row, int64_t block, float *out) {
   Decoder d;
   prepare(d, w.k);
-  decode_with(w, d, kind, row, block, out);
+  decode_with<kind>(w, d, row, block, out);
+}
+
+void decode(const Coded &w, Weights kind, int64_t row, int64_t block, float *out) {
+  constexpr decltype(&decode_as<Weights::codes>) as[] = {decode_as<Weights::codes>, decode_as<Weights::float32>, decode_as<Weights::bfloat16>};
+  as[(int)kind](w, row, block, out);
 }
 
 constexpr int tile = 4;  // rows of weights that share the loads of x
@@ -207,7 +208,8 @@ GR_AVX2 inline void dots(const float *weights, const float *x, int64_t stride, i
     for (int i = 0; i < tile; i++) _mm256_storeu_ps(sums + (n * tile + i) * 8, s[n][i]);
 }
 
-GR_AVX2 void reduce_tile(const Coded &w, Weights kind, const float *x, int M, int64_t first, int64_t last, float *y, int64_t stride) {
+template <Weights kind>
+GR_AVX2 void reduce_tile_as(const Coded &w, const float *x, int M, int64_t first, int64_t last, float *y, int64_t stride) {
   Decoder d;
   prepare(d, w.k);
   alignas(32) float weights[tile * 1024];
@@ -215,7 +217,7 @@ GR_AVX2 void reduce_tile(const Coded &w, Weights kind, const float *x, int M, in
   for (int64_t r = first; r < last; r += tile) {
     std::fill(sums.begin(), sums.end(), 0.0f);
     for (int64_t b = 0; b < w.blocks(); b++) {
-      for (int i = 0; i < tile; i++) decode_with(w, d, kind, std::min(r + i, last - 1), b, weights + i * w.T);
+      for (int i = 0; i < tile; i++) decode_with<kind>(w, d, std::min(r + i, last - 1), b, weights + i * w.T);
       const float *from = x + b * w.T;
       int m = 0;
       for (; m + 2 <= M; m += 2) dots<2>(weights, from + m * w.columns, w.columns, w.T, sums.data() + m * tile * 8);
@@ -226,6 +228,11 @@ GR_AVX2 void reduce_tile(const Coded &w, Weights kind, const float *x, int M, in
       for (int m = 0; m < M; m++) y[m * stride + (r + i - first)] = total(_mm256_loadu_ps(sums.data() + (m * tile + i) * 8)) * factor;
     }
   }
+}
+
+void reduce_tile(const Coded &w, Weights kind, const float *x, int M, int64_t first, int64_t last, float *y, int64_t stride) {
+  constexpr decltype(&reduce_tile_as<Weights::codes>) as[] = {reduce_tile_as<Weights::codes>, reduce_tile_as<Weights::float32>, reduce_tile_as<Weights::bfloat16>};
+  as[(int)kind](w, x, M, first, last, y, stride);
 }
 
 constexpr int held = 4096;  // decoded weights that scatter_tile keeps
@@ -246,7 +253,8 @@ GR_AVX2 inline void sums16(const float *weights, int n, int T, const float *x, i
   for (int m = 0; m < N; m++) _mm256_storeu_ps(sum + m * T, s[m][0]), _mm256_storeu_ps(sum + m * T + 8, s[m][1]);
 }
 
-GR_AVX2 void scatter_tile(const Coded &w, Weights kind, const float *x, int M, int64_t block, int64_t first, int64_t last, float *sum) {
+template <Weights kind>
+GR_AVX2 void scatter_tile_as(const Coded &w, const float *x, int M, int64_t block, int64_t first, int64_t last, float *sum) {
   Decoder d;
   prepare(d, w.k);
   alignas(32) float weights[held];
@@ -255,7 +263,7 @@ GR_AVX2 void scatter_tile(const Coded &w, Weights kind, const float *x, int M, i
   for (int64_t r = first; r < last; r += step) {
     int n = static_cast<int>(std::min<int64_t>(step, last - r));
     for (int i = 0; i < n; i++) {
-      decode_with(w, d, kind, r + i, block, weights + i * w.T);
+      decode_with<kind>(w, d, r + i, block, weights + i * w.T);
       float factor = kind == Weights::codes ? w.factor(r + i) : 1.0f;
       for (int m = 0; m < M; m++) at[m * step + i] = x[m * w.rows + r + i] * factor;
     }
@@ -265,6 +273,11 @@ GR_AVX2 void scatter_tile(const Coded &w, Weights kind, const float *x, int M, i
       for (; m < M; m++) sums16<1>(weights + c, n, w.T, at.data() + m * step, step, sum + m * w.T + c);
     }
   }
+}
+
+void scatter_tile(const Coded &w, Weights kind, const float *x, int M, int64_t block, int64_t first, int64_t last, float *sum) {
+  constexpr decltype(&scatter_tile_as<Weights::codes>) as[] = {scatter_tile_as<Weights::codes>, scatter_tile_as<Weights::float32>, scatter_tile_as<Weights::bfloat16>};
+  as[(int)kind](w, x, M, block, first, last, sum);
 }
 
 const Kernels kernels = {"avx2", decode, reduce, scatter, reduce_tile, scatter_tile};
