@@ -52,8 +52,8 @@ bench-classes: setup ## every class that runs here, by row count: µs a call, GB
 bench-compose: ## how long composing takes as a whole process, held to its limits; needs no MLX
 	@$(GO) run ./tools/bench/compose
 
-quality: build ## KL divergence of what runs by default from the exact classes, over a text (minutes)
-	QUALITY="$$(realpath "$$(tools/checkpoint.sh)")" $(GO) test -tags mlx -count=1 -v -timeout 30m -run TestQuality ./e2e
+quality: build ## KL divergence of what runs by default, and of llama.cpp, from the exact classes over a text; 20 greedy answers (minutes)
+	@tools/quality.sh
 
 asan: setup ## the native kernels under AddressSanitizer and UBSan
 	CGO_CXXFLAGS="-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined" CGO_LDFLAGS="-fsanitize=undefined" $(GO) test -asan -tags mlx -count=1 ./mlx/native/...

@@ -5,8 +5,14 @@ package e2e
 import (
 	"cmp"
 	"context"
+	"encoding/binary"
+	"encoding/json"
 	"math"
 	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -17,8 +23,8 @@ import (
 )
 
 // TestQuality holds what runs by default on this device to the exact classes: the KL divergence of its next-token
-// distributions over a text, as one prompt and token by token. `make quality` runs it; it takes some minutes, because the
-// exact classes do.
+// distributions over a text, as one prompt and token by token, with llama.cpp's beside it where QUALITY_PEER is its side of the
+// benchmark; and greedy answers to 20 prompts. `make quality` runs it.
 func TestQuality(t *testing.T) {
 	path := os.Getenv("QUALITY")
 	if path == "" {
@@ -44,6 +50,72 @@ func TestQuality(t *testing.T) {
 		require.Less(t, mean, 1e-3)
 		require.Less(t, most, 5e-2)
 	}
+	if peer := strings.Fields(os.Getenv("QUALITY_PEER")); len(peer) > 0 {
+		mean, most := divergence(want, peerLogits(t, peer, path, tokens, len(want[0])))
+		t.Logf("llama.cpp, %d tokens one at a time: KL mean %.2e, max %.2e nats", len(tokens), mean, most)
+	}
+	compareAnswers(t, exact, fast)
+}
+
+// compareAnswers generates greedily from the lines of testdata/prompts.txt.
+func compareAnswers(t *testing.T, exact, fast *model.Model) {
+	const length = 32
+	data, err := os.ReadFile("testdata/prompts.txt")
+	require.NoError(t, err)
+	tokenizer, err := exact.Tokenizer()
+	require.NoError(t, err)
+	equal, shared, all := 0, 0, 0
+	prompts := strings.Split(strings.TrimSpace(string(data)), "\n")
+	for _, prompt := range prompts {
+		tokens, err := tokenizer.EncodePrompt(prompt)
+		require.NoError(t, err)
+		want, got := greedy(t, exact, tokens, length), greedy(t, fast, tokens, length)
+		same := 0
+		for same < len(want) && want[same] == got[same] {
+			same++
+		}
+		if same == len(want) {
+			equal++
+		} else {
+			t.Logf("differs from token %d on: %s", same, prompt)
+		}
+		shared, all = shared+same, all+len(want)
+	}
+	t.Logf("greedy answers of %d tokens: %d of %d prompts alike, %d of %d tokens before the first that differs", length, equal, len(prompts), shared, all)
+}
+
+func greedy(t *testing.T, m *model.Model, tokens []int32, n int) (out []int32) {
+	s, err := m.Engine().NewSession()
+	require.NoError(t, err)
+	defer s.Close()
+	_, err = s.Generate(context.Background(), tokens, engine.GenOptions{MaxTokens: n}, func(t engine.Token) error {
+		out = append(out, t.ID)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Len(t, out, n)
+	return out
+}
+
+// peerLogits has the peer compute the logits after each token.
+func peerLogits(t *testing.T, peer []string, path string, tokens []int32, width int) (out [][]float32) {
+	ids, file := filepath.Join(t.TempDir(), "ids.json"), filepath.Join(t.TempDir(), "logits")
+	text, err := json.Marshal(tokens)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(ids, text, 0o600))
+	said, err := exec.Command(peer[0], append(peer[1:], "logits", path, ids, file, strconv.Itoa(runtime.NumCPU()))...).CombinedOutput()
+	require.NoError(t, err, string(said))
+	data, err := os.ReadFile(file)
+	require.NoError(t, err)
+	require.Len(t, data, 4*width*len(tokens))
+	for ; len(data) > 0; data = data[4*width:] {
+		row := make([]float32, width)
+		for i := range row {
+			row[i] = math.Float32frombits(binary.NativeEndian.Uint32(data[4*i:]))
+		}
+		out = append(out, row)
+	}
+	return out
 }
 
 // logits feeds tokens, `chunk` at a time, and gives the logits after each.

@@ -30,4 +30,4 @@ exec "$root/.deps/oracle-venv/bin/python" -B "$root/tools/bench/run.py" \
     --mlx-python "$root/.deps/oracle-venv/bin/python" --mlx-folder "$root/.oracle/smollm2" \
     --llama-python "$root/.deps/bench-venv/bin/python" \
     --sides "$sides" --prompt "${PROMPT_TOKENS:-512}" --decode "${DECODE_TOKENS:-128}" --repeat "${REPEAT:-3}" \
-    --threads "$threads" ${BENCH_JSON:+--json "$BENCH_JSON"}
+    --threads "$threads" --patience "${PATIENCE:-30}" ${BENCH_JSON:+--json "$BENCH_JSON"}

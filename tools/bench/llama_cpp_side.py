@@ -3,6 +3,7 @@
 
 speed FILE.gguf IDS DECODE THREADS   one JSON line: prompt_tps, decode_tps, first_token_s, tokens, system
 first FILE.gguf TEXT - THREADS       the first new token's text, as soon as it is there
+logits FILE.gguf IDS OUT THREADS     writes the logits after each of the ids, float32, one after the other
 """
 
 import ctypes
@@ -32,18 +33,24 @@ class Session:
         params = ll.llama_context_default_params()
         params.n_ctx = context
         params.n_threads = params.n_threads_batch = threads
+        self.batch = params.n_batch
         self.context = ll.llama_init_from_model(self.model, params)
         self.vocab = ll.llama_model_get_vocab(self.model)
         self.size = ll.llama_vocab_n_tokens(self.vocab)
 
     def next(self, ids):
-        """Feeds the ids; the most likely next one."""
-        tokens = (ll.llama_token * len(ids))(*ids)
-        status = ll.llama_decode(self.context, ll.llama_batch_get_one(tokens, len(ids)))
-        if status != 0:
-            raise SystemExit(f"llama_decode: {status}")
-        logits = ll.llama_get_logits_ith(self.context, -1)
-        return int(np.ctypeslib.as_array(logits, shape=(self.size,)).argmax())
+        """Feeds the ids, a batch of llama.cpp's at a time; the most likely next one."""
+        for at in range(0, len(ids), self.batch):
+            part = ids[at:at + self.batch]
+            tokens = (ll.llama_token * len(part))(*part)
+            status = ll.llama_decode(self.context, ll.llama_batch_get_one(tokens, len(part)))
+            if status != 0:
+                raise SystemExit(f"llama_decode: {status}")
+        return int(self.logits().argmax())
+
+    def logits(self):
+        """After the last id that was fed."""
+        return np.ctypeslib.as_array(ll.llama_get_logits_ith(self.context, -1), shape=(self.size,))
 
     def clear(self):
         ll.llama_memory_clear(ll.llama_get_memory(self.context), True)
@@ -62,7 +69,7 @@ class Session:
 
 def speed(path, ids_file, decode, threads):
     ids = json.loads(pathlib.Path(ids_file).read_text())
-    session = Session(path, threads)
+    session = Session(path, threads, max(1024, len(ids) + decode + 1))
     session.next([session.next(ids[:4])])  # touches the weights
     session.clear()
     start = time.perf_counter()
@@ -87,9 +94,20 @@ def first(path, text, threads):
     sys.stdout.buffer.flush()
 
 
+def logits(path, ids_file, out, threads):
+    ids = json.loads(pathlib.Path(ids_file).read_text())
+    session = Session(path, threads, max(1024, len(ids)))
+    with open(out, "wb") as file:
+        for token in ids:
+            session.next([token])
+            file.write(session.logits().tobytes())
+
+
 if __name__ == "__main__":
     mode, path, what, decode, threads = sys.argv[1:6]
     if mode == "speed":
         speed(path, what, int(decode), int(threads))
+    elif mode == "logits":
+        logits(path, what, decode, int(threads))
     else:
         first(path, what, int(threads))

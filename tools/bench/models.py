@@ -65,8 +65,7 @@ def table(results):
     head = ["", *(f"{side} {title} tok/s" for _, title in METRICS for side in ("graphrun", "mlx-lm")), *(f"{t} ratio" for _, t in METRICS)]
     rows = [[name, *(report.cell(r[side][key], "tok/s") for key, _ in METRICS for side in ("graphrun", "mlx-lm")),
              *(f"{ratio(r, key):.2f}" for key, _ in METRICS)] for name, r in results.items()]
-    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
-    return "\n".join("  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths))).rstrip() for r in [head, *rows])
+    return report.lines([head, *rows])
 
 
 def ratio(r, key):

@@ -41,9 +41,14 @@ def table(results, sizes):
             a, b = results[ours].get(key), results[side].get(key)
             ratios.append(f"{ratio(a, b, larger):.2f}x" if a and b else "-")
         rows.append([f"{ours} / {side}", *ratios])
-    widths = [max(len(r[i]) for r in [head, *rows]) for i in range(len(head))]
+    return lines([head, *rows])
+
+
+def lines(rows):
+    """Rows of cells below each other."""
+    widths = [max(len(r[i]) for r in rows) for i in range(len(rows[0]))]
     line = lambda r: "  ".join(c.ljust(w) if i == 0 else c.rjust(w) for i, (c, w) in enumerate(zip(r, widths))).rstrip()
-    return "\n".join(line(r) for r in [head, *rows])
+    return "\n".join(line(r) for r in rows)
 
 
 def pairs(results):
@@ -51,10 +56,15 @@ def pairs(results):
     return [(ours, side) for ours in OURS if ours in results for side in results if side not in OURS]
 
 
+def name(ours, figure, side):
+    """A ratio's name."""
+    other = side.replace("-", "_").replace(".", "_")
+    return f"{OURS[ours]}{figure}_vs_{other}"
+
+
 def ratio_lines(results, sizes):
     for ours, side in pairs(results):
-        for key, _, _, larger, name in METRICS:
+        for key, _, _, larger, title in METRICS:
             a, b = results[ours].get(key), results[side].get(key)
             if a and b:
-                other = side.replace("-", "_").replace(".", "_")
-                yield f"ratio {OURS[ours]}{name.format(**sizes)}_vs_{other} {ratio(a, b, larger):.3f}"
+                yield f"ratio {name(ours, title.format(**sizes), side)} {ratio(a, b, larger):.3f}"

@@ -5,11 +5,13 @@ import argparse
 import json
 import os
 import pathlib
+import statistics
 import sys
 import tempfile
 
 import measure
 import report
+import sweep
 
 HERE = pathlib.Path(__file__).parent
 
@@ -27,8 +29,8 @@ class Side:
         return env | ({"LD_PRELOAD": self.preload} if self.preload else {})
 
 
-def sides(args, ids_file, text):
-    decode, threads = str(args.decode), str(args.threads)
+def sides(args, ids_file, text, decode, threads):
+    decode, threads = str(decode), str(threads)
     mlx = [args.mlx_python, str(HERE / "mlx_lm_side.py")]
     llama = [args.llama_python, str(HERE / "llama_cpp_side.py")]
     mlx_speed = [*mlx, "speed", args.mlx_folder, ids_file, decode]
@@ -114,6 +116,7 @@ def main():
     parser.add_argument("--repeat", type=int, required=True)
     parser.add_argument("--first-repeat", type=int, default=5)
     parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--patience", type=float, required=True)
     parser.add_argument("--json", type=pathlib.Path)
     args = parser.parse_args()
 
@@ -124,12 +127,16 @@ def main():
     with tempfile.TemporaryDirectory() as tmp:
         ids_file = os.path.join(tmp, "ids.json")
         pathlib.Path(ids_file).write_text(json.dumps(prompt["ids512"][:args.prompt]))
-        todo = list(sides(args, ids_file, prompt["text16"]))
+        at = lambda ids_file, decode, threads: list(sides(args, ids_file, prompt["text16"], decode, threads))
+        todo = at(ids_file, args.decode, args.threads)
         load = os.getloadavg()[0]
         if load > 0.5:
             note(f"the machine is busy (load {load:.1f}): the figures will be disturbed")
         try:
+            limits = measure.run([args.mlx_python, str(HERE / "limits.py"), str(args.threads)], todo[0].env(args.threads)).json()
             results, kernels, system, tokens, nodes = measure_all(args, todo, raw)
+            speeds = {side: statistics.median(values["prompt_tps"]) for side, values in results.items()}
+            found = sweep.Sweep(at, speeds, prompt["ids512"], tmp, args, note).run(interleaved) if args.patience > 0 else {}
         except RuntimeError as failure:
             raise SystemExit(f"bench: {failure}") from None
 
@@ -138,6 +145,13 @@ def main():
           " ratios above 1: graphrun is better\n")
     print(report.table(results, sizes))
     print()
+    if found:
+        print(sweep.table(found))
+        print(f"(-: its prompt takes more than {args.patience:.0f} s)\n")
+        for line in sweep.scaling_lines(results, found, args.prompt):
+            print(line)
+    for line in sweep.share_lines(results, limits, args.mlx_folder, args.checkpoint):
+        print(line)
     for name, core in kernels.items():
         print(f"OpenBLAS kernels, {name}: {core}")
     for name, n in nodes.items():
@@ -148,10 +162,10 @@ def main():
         print(line)
     print(f"load of the machine before the first measurement: {load:.2f}")
     print()
-    for line in report.ratio_lines(results, sizes):
+    for line in [*report.ratio_lines(results, sizes), *sweep.ratio_lines(found)]:
         print(line)
     if args.json:
-        args.json.write_text(json.dumps({"sizes": sizes, "threads": args.threads, "measurements": raw}, indent=1) + "\n")
+        args.json.write_text(json.dumps({"sizes": sizes, "threads": args.threads, "limits": limits, "measurements": raw, "sweep": found}, indent=1) + "\n")
 
 
 if __name__ == "__main__":
