@@ -19,7 +19,9 @@ type program struct {
 	inputs  []input
 	results []result
 	fixed   []fixedSlot // constants made at load
+	reads   []int       // by slot: the last call that reads it, len(calls) for a result, -1 for none
 	pieces  []piece
+	plain   bool // no step of it is worth recording
 }
 
 // call is one step of the interpreter.
@@ -118,6 +120,7 @@ func (e *Engine) program(g *plan.Program) (*program, error) {
 			return nil, at(src.Path, src.At, err)
 		}
 	}
+	p.reads = readsOf(p)
 	p.pieces = piecesOf(p)
 	return p, nil
 }

@@ -86,15 +86,16 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		return s.broken
 	}
 	if seen == nil && g.stats.StepNodes == 0 {
-		g.stats.StepNodes = native.Nodes(s.stateArrays([]mlx.Array{d.id, d.logprob})...)
+		g.stats.StepNodes = native.Nodes(s.left([]mlx.Array{d.id, d.logprob})...)
 	}
 	sc.Keep(d.id, d.logprob)
 	sc.Free()
 	g.ahead = d
+	all := append([]mlx.Array{d.id, d.logprob}, s.ran...)
 	if async {
-		err = mlx.AsyncEval(d.id, d.logprob)
+		err = mlx.AsyncEval(all...)
 	} else {
-		err = mlx.Eval(d.id, d.logprob)
+		err = mlx.Eval(all...)
 	}
 	if err != nil {
 		s.broken = fmt.Errorf("at position %d: %w", s.taken[g.table.counter], err)

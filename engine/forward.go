@@ -14,6 +14,9 @@ func (s *Session) run(p *program, inputs []mlx.Array, z sizes) ([]mlx.Array, err
 	for _, st := range s.states {
 		st.Begin()
 	}
+	s.forget()
+	runs := s.again(p, z)
+	recording := s.record(p)
 	clear(s.forward.Memo)
 	s.forward.B, s.forward.T, s.forward.S = z.b, z.t, z.s
 	if len(s.slots) < p.slots {
@@ -32,9 +35,12 @@ func (s *Session) run(p *program, inputs []mlx.Array, z sizes) ([]mlx.Array, err
 			}
 		}
 	}
-	if err := s.interpret(p, slots); err != nil {
+	if err := s.interpret(p, slots, runs, recording); err != nil {
 		s.scope.Free()
 		return nil, err
+	}
+	if recording != nil {
+		s.finish(recording, p)
 	}
 	out := s.results[:0]
 	for _, r := range p.results {
@@ -45,8 +51,9 @@ func (s *Session) run(p *program, inputs []mlx.Array, z sizes) ([]mlx.Array, err
 	return out, nil
 }
 
-// interpret is the loop over the calls. It takes no decision: errors aside, every run of a program does the same.
-func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
+// interpret is the loop over the calls, of which recorded runs stand for some. It takes no decision: errors aside, every run
+// of a program does the same.
+func (s *Session) interpret(p *program, slots []mlx.Array, runs []run, recording *recording) (err error) {
 	var c *call
 	defer func() {
 		// One deferred call per forward; an operator's panic is that operator's error.
@@ -62,8 +69,15 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 	if s.engine.workers != nil && forward.B*forward.T >= pieceRows {
 		pieces = p.pieces
 	}
-	for i := range p.calls {
+	for i := 0; i < len(p.calls); i++ {
 		c = &p.calls[i]
+		if len(runs) > 0 && runs[0].first == i {
+			if err := s.replay(&runs[0], slots); err != nil {
+				return at(c.at.Path, c.at.At, fmt.Errorf("%d calls from %s on, recorded: %w", runs[0].last-i+1, s.engine.calls(c), err))
+			}
+			i, runs = runs[0].last, runs[1:]
+			continue
+		}
 		for _, f := range c.fill {
 			c.in[f.at] = slots[f.slot]
 		}
@@ -76,6 +90,9 @@ func (s *Session) interpret(p *program, slots []mlx.Array) (err error) {
 		}
 		for j, slot := range c.out {
 			slots[slot] = out[j]
+		}
+		if recording != nil {
+			recording.saw(i, c.in, out[:len(c.out)])
 		}
 		if s.tap != nil {
 			if err := s.tell(p, c, out[:len(c.out)]); err != nil {

@@ -178,7 +178,7 @@ func (g *generation) chunk() error {
 		return err
 	}
 	s.scope.Free()
-	if err := s.evaluate(g.chunks, n, s.stateArrays(nil)); err != nil {
+	if err := s.evaluate(g.chunks, n, s.left(nil)); err != nil {
 		return err
 	}
 	g.next = g.next[n:]

@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"slices"
+
 	"github.com/graphrun/graphrun/mlx"
 )
 
@@ -14,27 +16,32 @@ type piece struct {
 	live []int32 // slots that are read later
 }
 
-// piecesOf cuts a program.
-func piecesOf(p *program) []piece {
-	const never = -1
-	read := make([]int, p.slots) // the last call that reads a slot
-	written := make([]int, p.slots)
-	for i := range read {
-		read[i], written[i] = never, len(p.calls)
-	}
-	for i := range p.inputs {
-		written[p.inputs[i].Slot] = never
-	}
+const never = -1
+
+// readsOf is, by slot, the last call that reads it.
+func readsOf(p *program) []int {
+	read := slices.Repeat([]int{never}, p.slots)
 	for i := range p.calls {
 		for _, f := range p.calls[i].fill {
 			read[f.slot] = i
 		}
-		for _, s := range p.calls[i].out {
-			written[s] = min(written[s], i)
-		}
 	}
 	for _, r := range p.results {
 		read[r.slot] = len(p.calls)
+	}
+	return read
+}
+
+// piecesOf cuts a program.
+func piecesOf(p *program) []piece {
+	read, written := p.reads, slices.Repeat([]int{len(p.calls)}, p.slots)
+	for i := range p.inputs {
+		written[p.inputs[i].Slot] = never
+	}
+	for i := range p.calls {
+		for _, s := range p.calls[i].out {
+			written[s] = min(written[s], i)
+		}
 	}
 	var out []piece
 	for i := range p.calls {

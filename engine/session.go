@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
@@ -27,8 +28,15 @@ type Session struct {
 	slots   []mlx.Array
 	results []mlx.Array
 	live    []mlx.Array // between the pieces of a forward
-	batch   int         // sequences; 0: none yet
-	taken   []int       // positions of each sequence, by the tables' counters
+	// Recorded steps, see chain.go: what stands recorded, which program the last steps of one position ran and how many
+	// there were, where the states stand, and an output of each chain of the last forward.
+	tape    *tape
+	stepped *program
+	steps   int
+	places  []native.Place
+	ran     []mlx.Array
+	batch   int   // sequences; 0: none yet
+	taken   []int // positions of each sequence, by the tables' counters
 	broken  error
 	// adapters are the active ones, in order, and tables the programs that run under them.
 	adapters []string
@@ -93,6 +101,8 @@ func (s *Session) Reset() error {
 }
 
 func (s *Session) reset() {
+	s.dropTape()
+	s.forget()
 	for _, st := range s.states {
 		st.Reset()
 	}
@@ -117,6 +127,8 @@ func (s *Session) free() {
 	}
 	s.freed = true
 	s.scope.Free()
+	s.dropTape()
+	s.forget()
 	for _, st := range s.states {
 		st.Free()
 	}
@@ -225,7 +237,7 @@ func (s *Session) forwardNow(in Inputs, outputs []string) (map[string]Tensor, er
 			}
 		}
 	}
-	if err := s.evaluate(t, n, s.stateArrays(eval)); err != nil {
+	if err := s.evaluate(t, n, s.left(eval)); err != nil {
 		return nil, err
 	}
 	defer s.scope.Free()

@@ -94,7 +94,7 @@ func buildAttendStep(j *registry.Joined, b *registry.Build) (registry.Run, error
 	if !ok {
 		return nil, fmt.Errorf("what stands around attend is not served")
 	}
-	a := &native.Attention{Workers: b.Workers, Scale: float32(j.Call.Args.Float("scale")), Layout: s.layout, Merged: j.After != nil}
+	a := &native.Attention{Workers: b.Workers, Scale: float32(j.Call.Args.Float("scale")), State: b.State, Layout: s.layout, Merged: j.After != nil}
 	for i, n := range []*native.HeadNorm{&a.Q, &a.K} {
 		if c := s.norms[i]; c != nil {
 			n.On, n.Eps = true, float32(c.Args.Float("eps"))
@@ -187,12 +187,27 @@ func (s *attendStep) single(j *registry.Joined) (registry.Run, error) {
 func (c *fullCache) attend(call *registry.Call, a *native.Attention, q, k, v mlx.Array) mlx.Array {
 	s, n := call.Scope, k.Dim(positionsAxis(a.Layout[1]))
 	keys, values := c.room(s, c.rows(k, c.dim, a.K), c.rows(v, c.valueDim, native.HeadNorm{}), n)
-	y, keys, values := a.Append(s, q, k, v, keys, values, native.Place{Position: c.start, At: c.offset, Seen: c.offset + 1})
+	y, keys, values := a.Append(s, q, k, v, keys, values, c.place())
 	if !c.hold(s, keys, values) {
 		return mlx.Array{}
 	}
 	c.offset += n
 	return y
+}
+
+func (c *fullCache) place() native.Place {
+	return native.Place{Position: c.start, At: c.offset, Seen: c.offset + 1}
+}
+
+// InPlace and Take are those of registry.InPlace.
+func (c *fullCache) InPlace() (int, bool) {
+	return c.held, c.keys.Valid() && c.offset < c.keys.Dim(2)
+}
+
+func (c *fullCache) Take() native.Place {
+	p := c.place()
+	c.offset++
+	return p
 }
 
 // attend appends one position. It writes over the oldest, in the buffers' own memory: see fullCache; of the older arrays
@@ -203,13 +218,34 @@ func (c *rotatingCache) attend(call *registry.Call, a *native.Attention, q, k, v
 	if !c.straight { // after several positions they are the projections' own arrays
 		keys, values = s.Contiguous(keys, false), s.Contiguous(values, false)
 	}
-	y, keys, values := a.Append(s, q, k, v, keys, values, native.Place{Position: c.start, At: at, Seen: min(c.offset+1, keys.Dim(2))})
+	y, keys, values := a.Append(s, q, k, v, keys, values, c.place(at, keys.Dim(2)))
 	if !c.hold(s, keys, values) {
 		return mlx.Array{}
 	}
 	c.offset++
 	c.index, c.straight = at+1, true
 	return y
+}
+
+// place is that of the next position, in buffers of a size.
+func (c *rotatingCache) place(at, size int) native.Place {
+	return native.Place{Position: c.start, At: at, Seen: min(c.offset+1, size)}
+}
+
+func (c *rotatingCache) InPlace() (int, bool) {
+	size := c.keys.Dim(2)
+	return c.held, c.keys.Valid() && c.straight && size <= c.window && (c.offset < size || size == c.window)
+}
+
+func (c *rotatingCache) Take() native.Place {
+	at := c.index
+	if at == c.window {
+		at = 0
+	}
+	p := c.place(at, c.keys.Dim(2))
+	c.offset++
+	c.index = at + 1
+	return p
 }
 
 // positionsAxis is the axis of T in a layout.

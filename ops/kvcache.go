@@ -100,6 +100,7 @@ type kvArrays struct {
 	keys, values mlx.Array // null before the first update; values also where value_dim is 0
 	offset       int       // positions taken
 	start        int       // offset when the forward began
+	held         int       // how often the arrays have been others
 }
 
 func (c *kvArrays) Begin()      { c.start = c.offset }
@@ -119,6 +120,7 @@ func (c *kvArrays) Arrays() []mlx.Array {
 func (c *kvArrays) Free() {
 	mlx.FreeAll(c.keys, c.values)
 	c.keys, c.values = mlx.Array{}, mlx.Array{}
+	c.held++
 }
 
 // hold makes new arrays the cache's and lets the old ones go: MLX writes into their memory if, when the forward is

@@ -40,7 +40,7 @@ func nativeRope(b *registry.Build) (registry.Run, error) {
 	}
 	w, state, neighbours := b.Workers, b.States[1], sc.neighbours(b.Args)
 	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
-		return []mlx.Array{w.Rope(c.Scope, in[0], rates, neighbours, c.States[state].Offset())}
+		return []mlx.Array{w.Rope(c.Scope, in[0], rates, neighbours, c.States[state].Offset(), state)}
 	}, nil
 }
 
@@ -83,7 +83,7 @@ func nativeAttend(b *registry.Build) (registry.Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &native.Attention{Workers: b.Workers, Scale: float32(b.Args.Float("scale"))}
+	a := &native.Attention{Workers: b.Workers, Scale: float32(b.Args.Float("scale")), State: b.State}
 	state := b.State
 	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
 		cache, ok := c.States[state].(*fullCache)

@@ -75,6 +75,16 @@ type StateValue interface {
 	Free()
 }
 
+// InPlace is a state to which native kernels append one position without a new array, where there is room: an engine may
+// record such steps and run them again (native.Chain).
+type InPlace interface {
+	StateValue
+	// InPlace tells whether the next position goes into the arrays that are there. held changes whenever they become others.
+	InPlace() (held int, ok bool)
+	// Take counts a position that a chain appends, and says where it stands.
+	Take() native.Place
+}
+
 // KV is a cache of keys and values.
 type KV interface {
 	StateValue

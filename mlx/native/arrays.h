@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <exception>
+#include <functional>
 #include <memory>
 #include <stdexcept>
 #include <string>
@@ -62,14 +63,15 @@ inline void need_rows(const array &a, const char *name) {
 
 inline void allocate(array &a) { a.set_data(mlx::core::allocator::malloc(a.nbytes())); }
 
-inline void copy_rows(Span from, Span to, const mlx::core::Shape &shape, const mlx::core::Strides &strides) {
+// Numbers of `size` bytes in any order, into rows.
+inline void copy_rows(const char *from, char *to, size_t size, const mlx::core::Shape &shape, const mlx::core::Strides &strides) {
   const int n = (int)shape.size();
   int64_t total = 1;
   for (int i = 0; i < n; i++) total *= shape[i];
   std::vector<int64_t> at(n);
   int64_t source = 0;
   for (int64_t i = 0; i < total; i++) {
-    std::memcpy(to.at(i), from.at(source), size_of(to.type));
+    std::memcpy(to + i * size, from + source * (int64_t)size, size);
     for (int d = n - 1; d >= 0; d--) {
       source += strides[d];
       if (++at[d] < shape[d]) break;
@@ -103,6 +105,20 @@ template <class T = array, class F> grn_one guarded(F &&f) {
   return r;
 }
 
+// Where the new positions of a forward stand in a state: what differs from one step to the next. A primitive that is told
+// keeps it in a cell and looks there when it runs, so that a chain can run it again elsewhere (chain.cpp).
+struct Cell {
+  int64_t position, at, seen; // see layer.go
+  int state;                  // which; -1: none that a chain knows
+  bool writes;                // the primitive appends to the state
+};
+
+// What primitives would have had MLX's thread do.
+struct Recording {
+  std::vector<std::function<void(Workers &)>> tasks;
+  std::vector<array> kept; // memory that the tasks use
+};
+
 // A primitive of this package: on the CPU only, without derivatives.
 class Native : public mlx::core::Primitive {
  public:
@@ -111,21 +127,46 @@ class Native : public mlx::core::Primitive {
     throw std::runtime_error(std::string(name()) + " runs on the CPU only");
   }
 
+  virtual std::shared_ptr<Cell> cell() const { return nullptr; }
+
+  // eval_cpu, but what it would hand on is kept. The arrays must outlive it.
+  void record(const std::vector<array> &in, std::vector<array> &out, Recording &to) {
+    recording_ = &to;
+    try {
+      eval_cpu(in, out);
+    } catch (...) {
+      recording_ = nullptr;
+      throw;
+    }
+    recording_ = nullptr;
+  }
+
  protected:
-  // Hands f to MLX's thread of the stream, with the workers to itself. The arrays of a primitive live until it is done.
   // The memory of an input in row order: a copy where it is not.
   Span rows_of(const array &a, const char *name) {
     if (a.flags().row_contiguous) return span_of(a, name);
     array copy(a.shape(), a.dtype(), nullptr, {});
     allocate(copy);
     const Span to = span_of(copy, name), from = span_of(a, name);
-    auto &encoder = mlx::core::cpu::get_command_encoder(stream());
-    encoder.dispatch([to, from, shape = a.shape(), strides = a.strides()] { copy_rows(from, to, shape, strides); });
-    encoder.add_temporary(std::move(copy));
+    auto task = [to, from, shape = a.shape(), strides = a.strides()](Workers &) {
+      copy_rows((const char *)from.data, (char *)to.data, size_of(to.type), shape, strides);
+    };
+    if (recording_) {
+      recording_->tasks.push_back(std::move(task)), recording_->kept.push_back(std::move(copy));
+      return to;
+    }
+    dispatch(std::move(task));
+    mlx::core::cpu::get_command_encoder(stream()).add_temporary(std::move(copy));
     return to;
   }
 
+  // Hands f to MLX's thread of the stream, with the workers to itself. The arrays of a primitive live until it is done. f may
+  // run more than once, see record.
   template <class F> void dispatch(F &&f) {
+    if (recording_) {
+      recording_->tasks.push_back(std::forward<F>(f));
+      return;
+    }
     mlx::core::cpu::get_command_encoder(stream()).dispatch([on = on_, f = std::forward<F>(f)]() mutable {
       std::lock_guard lock(on->pool.mutex());
       f(*on);
@@ -134,6 +175,7 @@ class Native : public mlx::core::Primitive {
 
  private:
   std::shared_ptr<Workers> on_;
+  Recording *recording_ = nullptr; // of the call to record that is under way
 };
 
 }  // namespace gr

@@ -59,7 +59,6 @@ struct Options {
   int layout[3]; // of q, k and v, see native.h
   bool merged, norm_q, norm_k, neighbours;
   float eps_q, eps_k, scale;
-  int64_t position, at, seen;
   std::vector<float> rates;
 };
 
@@ -177,8 +176,10 @@ void attend_tiles(const Job &j) {
 
 class Attention : public Native {
  public:
-  Attention(mlx::core::Stream s, std::shared_ptr<Workers> on, Options o) : Native(s, std::move(on)), o_(std::move(o)) {}
+  Attention(mlx::core::Stream s, std::shared_ptr<Workers> on, Options o, Cell place)
+      : Native(s, std::move(on)), o_(std::move(o)), cell_(std::make_shared<Cell>(place)) {}
   const char *name() const override { return "NativeAttention"; }
+  std::shared_ptr<Cell> cell() const override { return cell_; }
 
   // in: q, k, v, the buffers of keys and values, then the gains that there are; out: y and the buffers. y is stored as
   // [B, T, heads, D] also where its shape is [B, heads, T, D]: merging heads then copies nothing.
@@ -199,16 +200,17 @@ class Attention : public Native {
     if (o_.norm_q && next < in.size()) gain_q = rows_of(in[next++], "q's gain");
     if (o_.norm_k && next < in.size()) gain_k = rows_of(in[next++], "k's gain");
     const Type type_q = rounded(in[0], gain_q), type_k = rounded(in[1], gain_k);
-    dispatch([=, o = o_](Workers &on) {
-      const float *angles = o.rates.empty() ? nullptr : on.angles.of(o.rates, o.position, q.t);
+    dispatch([=, o = o_, cell = cell_](Workers &on) {
+      const Cell place = *cell;
+      const float *angles = o.rates.empty() ? nullptr : on.angles.of(o.rates, place.position, q.t);
       const int half = (int)o.rates.size();
       const auto turn = [&](bool norm, Span gain, float eps, Type type, int slot) {
         return Turn{norm, gain.data ? floats_of(on, gain, q.d, slot) : nullptr, eps, half, o.neighbours, angles, type};
       };
       for (int t = 0; t < on.pool.threads(); t++) on.pool.scratch(kPerThread + t, sizeof(float) * 2 * std::max(k.d, v.d));
-      append(on, k, keys, o.at, turn(o.norm_k, gain_k, o.eps_k, type_k, kGainK));
-      append(on, v, values, o.at, Turn());
-      const Job job{on, q, keys, values, to, turn(o.norm_q, gain_q, o.eps_q, type_q, kGainQ), o.scale, o.seen};
+      append(on, k, keys, place.at, turn(o.norm_k, gain_k, o.eps_k, type_k, kGainK));
+      append(on, v, values, place.at, Turn());
+      const Job job{on, q, keys, values, to, turn(o.norm_q, gain_q, o.eps_q, type_q, kGainQ), o.scale, place.seen};
       if (q.t >= 12 && v.d % kPanel == 0)
         attend_tiles(job);
       else
@@ -248,6 +250,7 @@ class Attention : public Native {
   }
 
   Options o_;
+  std::shared_ptr<Cell> cell_;
 };
 
 }  // namespace
@@ -282,11 +285,12 @@ grn_three grn_attention(const grn_attend *w, const uintptr_t *in, const float *r
     if (w->at < 0 || w->at + k[2] > keys[2] || w->seen < 1 || w->seen + k[2] - 1 > keys[2])
       throw std::invalid_argument("the cache has no such positions");
     if (2 * w->rates > q[3]) throw std::invalid_argument("more entries are rotated than there are");
-    Options o{{w->layout[0], w->layout[1], w->layout[2]}, w->merged, w->norm_q, w->norm_k, w->neighbours, w->eps_q, w->eps_k, w->scale, w->position, w->at, w->seen,
+    Options o{{w->layout[0], w->layout[1], w->layout[2]}, w->merged, w->norm_q, w->norm_k, w->neighbours, w->eps_q, w->eps_k, w->scale,
               std::vector<float>(rates, rates + w->rates)};
     Shape y = w->merged ? Shape{q[0], q[2], q[1] * v[3]} : Shape{q[0], q[1], q[2], v[3]};
     auto out = array::make_arrays({y, keys, values}, {mlx::core::promote_types(type_q, type_k), a[3].dtype(), a[4].dtype()},
-                                  std::make_shared<Attention>(stream_of(w->stream), workers_of(w->workers), std::move(o)), a);
+                                  std::make_shared<Attention>(stream_of(w->stream), workers_of(w->workers), std::move(o),
+                                                              Cell{w->position, w->at, w->seen, w->state, true}), a);
     for (int i = 0; i < 3; i++) r.a[i] = reinterpret_cast<uintptr_t>(new array(out[i]));
   } catch (std::exception &e) {
     r.err = strdup(e.what());

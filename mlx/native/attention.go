@@ -6,6 +6,7 @@ import "github.com/graphrun/graphrun/mlx"
 type Attention struct {
 	Workers *Workers
 	Scale   float32 // of the scores
+	State   int     // the number of the cache among the states that a chain is told of
 	// Layout is how q, k and v lie: HeadsFirst, HeadsLast or, as projections give them, [B, T, n * D] for n heads.
 	Layout [3]int
 	Merged bool // the result is [B, T, heads * D]; else [B, heads, T, D]

@@ -58,7 +58,7 @@ func TestAttentionTakesIn(t *testing.T) {
 								}
 								q4, k4 := w.RMSNorm(s, apart(q, heads), gains[0], 1e-5), w.RMSNorm(s, apart(k, kvHeads), kGain, 1e-6)
 								first := func(x mlx.Array) mlx.Array { return s.TransposeAxes(x, []int{0, 2, 1, 3}) }
-								turn := func(x mlx.Array) mlx.Array { return w.Rope(s, first(x), rates, true, at) }
+								turn := func(x mlx.Array) mlx.Array { return w.Rope(s, first(x), rates, true, at, 0) }
 								plain := native.Attention{Workers: w, Scale: 0.125}
 								var want mlx.Array
 								want, wantKeys, wantValues = plain.Append(s, turn(q4), turn(k4), first(apart(v, kvHeads)), wantKeys, wantValues, place)

@@ -107,9 +107,10 @@ class LogSoftmax : public Native {
 
 class Rope : public Native {
  public:
-  Rope(mlx::core::Stream s, std::shared_ptr<Workers> on, std::vector<float> rates, bool neighbours, int offset)
-      : Native(s, std::move(on)), rates_(std::move(rates)), neighbours_(neighbours), offset_(offset) {}
+  Rope(mlx::core::Stream s, std::shared_ptr<Workers> on, std::vector<float> rates, bool neighbours, Cell place)
+      : Native(s, std::move(on)), rates_(std::move(rates)), neighbours_(neighbours), cell_(std::make_shared<Cell>(place)) {}
   const char *name() const override { return "NativeRope"; }
+  std::shared_ptr<Cell> cell() const override { return cell_; }
 
   void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
     const array &x = in[0];
@@ -122,10 +123,10 @@ class Rope : public Native {
     Strides source(x.strides());
     if (x.strides(3) != 1 && D > 1) from = rows_of(x, "x"), source = Strides{H * T * D, T * D, D, 1};
     const Span to = span_of(y, "y");
-    dispatch([=, rates = rates_, neighbours = neighbours_, offset = offset_](Workers &on) {
+    dispatch([=, rates = rates_, neighbours = neighbours_, cell = cell_](Workers &on) {
       auto &pool = on.pool;
       const int64_t half = (int64_t)rates.size();
-      const float *angles = on.angles.of(rates, offset, T);
+      const float *angles = on.angles.of(rates, cell->position, T);
       for (int t = 0; t < pool.threads(); t++) pool.scratch(kPerThread + t, sizeof(float) * 2 * D);
       const bool many = T * H * D > 1 << 14;
       pool.run(many ? (int)T : 1, [&](int piece, int thread) {
@@ -149,7 +150,7 @@ class Rope : public Native {
  private:
   std::vector<float> rates_;
   bool neighbours_;
-  int64_t offset_;
+  std::shared_ptr<Cell> cell_;
 };
 
 }  // namespace
@@ -192,13 +193,15 @@ grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t xa) {
   });
 }
 
-grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t xa, const float *rates, int n, bool neighbours, int offset) {
+grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t xa, const float *rates, int n, bool neighbours, int offset, int state) {
   return gr::guarded([&] {
     using namespace gr;
     const array &x = array_of(xa, "x");
     need_heads(x, "x");
     if (2 * n > x.shape(3)) throw std::invalid_argument("more entries are rotated than there are");
     return array(x.shape(), x.dtype(),
-                 std::make_shared<Rope>(stream_of(stream), workers_of(workers), std::vector<float>(rates, rates + n), neighbours, offset), {x});
+                 std::make_shared<Rope>(stream_of(stream), workers_of(workers), std::vector<float>(rates, rates + n), neighbours,
+                                        Cell{offset, 0, 0, state, false}),
+                 {x});
   });
 }

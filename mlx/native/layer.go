@@ -27,10 +27,10 @@ func (w *Workers) LogSoftmax(s *mlx.Scope, x mlx.Array) mlx.Array {
 }
 
 // Rope rotates the first 2 len(rates) entries of x [B, heads, T, D]: those of row t by the angles (offset + t) * rates, in
-// pairs (i, i + len(rates)) or neighbours. In float32, rounded once.
-func (w *Workers) Rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset int) mlx.Array {
+// pairs (i, i + len(rates)) or neighbours. In float32, rounded once. offset is a position of the state of this number, see Chain.
+func (w *Workers) Rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset, state int) mlx.Array {
 	if s.Err() != nil || len(rates) == 0 {
 		return mlx.Array{}
 	}
-	return w.rope(s, x, rates, neighbours, offset)
+	return w.rope(s, x, rates, neighbours, offset, state)
 }

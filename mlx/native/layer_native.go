@@ -35,9 +35,9 @@ func (w *Workers) logSoftmax(s *mlx.Scope, x mlx.Array) mlx.Array {
 	return one(s, C.grn_log_softmax(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(x)))
 }
 
-func (w *Workers) rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset int) mlx.Array {
+func (w *Workers) rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset, state int) mlx.Array {
 	return one(s, C.grn_rope(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(x), (*C.float)(unsafe.SliceData(rates)), C.int(len(rates)),
-		C.bool(neighbours), C.int(offset)))
+		C.bool(neighbours), C.int(offset), C.int(state)))
 }
 
 func (a *Attention) call(s *mlx.Scope, in [5]mlx.Array, p Place) (y, keys, values mlx.Array) {
@@ -49,7 +49,7 @@ func (a *Attention) call(s *mlx.Scope, in [5]mlx.Array, p Place) (y, keys, value
 		workers: C.uintptr_t(a.Workers.handle), stream: C.uintptr_t(s.Stream().Handle()), gain_q: handle(a.Q.Gain), gain_k: handle(a.K.Gain),
 		norm_q: C.bool(a.Q.On), norm_k: C.bool(a.K.On), neighbours: C.bool(a.Neighbours), eps_q: C.float(a.Q.Eps), eps_k: C.float(a.K.Eps),
 		scale: C.float(a.Scale), merged: C.bool(a.Merged), rates: C.int(len(a.Rates)),
-		position: C.int(p.Position), at: C.int(p.At), seen: C.int(p.Seen),
+		position: C.int(p.Position), at: C.int(p.At), seen: C.int(p.Seen), state: C.int(a.State),
 	}
 	for i, l := range a.Layout {
 		c.layout[i] = C.int(l)

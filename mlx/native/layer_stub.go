@@ -19,7 +19,7 @@ func (w *Workers) logSoftmax(s *mlx.Scope, _ mlx.Array) mlx.Array {
 	return mlx.Array{}
 }
 
-func (w *Workers) rope(s *mlx.Scope, _ mlx.Array, _ []float32, _ bool, _ int) mlx.Array {
+func (w *Workers) rope(s *mlx.Scope, _ mlx.Array, _ []float32, _ bool, _, _ int) mlx.Array {
 	s.Fail(mlx.ErrNoMLX)
 	return mlx.Array{}
 }

@@ -56,7 +56,7 @@ func checkLayer(t *testing.T, s *mlx.Scope, w *native.Workers, r *rand.Rand, d m
 	for _, offset := range []int{0, 9} {
 		x := heads(6, 48)
 		for _, neighbours := range []bool{false, true} {
-			near(t, s, s.FastRope(x, 32, neighbours, mlx.Some(float32(10000)), 1, offset, mlx.Array{}), w.Rope(s, x, rates, neighbours, offset), bound, what("rope"))
+			near(t, s, s.FastRope(x, 32, neighbours, mlx.Some(float32(10000)), 1, offset, mlx.Array{}), w.Rope(s, x, rates, neighbours, offset, 0), bound, what("rope"))
 		}
 		attention := native.Attention{Workers: w, Scale: 0.125}
 		for _, size := range []int{64, 40} {
@@ -98,7 +98,7 @@ func TestLayerRefuses(t *testing.T) {
 		require.EqualError(t, s.ResetErr(), "the gain has not the length of x's last axis")
 		w.SwiGLU(s, x, normal(t, s, r, mlx.Float32, 8))
 		require.EqualError(t, s.ResetErr(), "gate and up have not one shape")
-		w.Rope(s, x, make([]float32, 5), false, 0)
+		w.Rope(s, x, make([]float32, 5), false, 0, 0)
 		require.EqualError(t, s.ResetErr(), "more entries are rotated than there are")
 		(&native.Attention{Workers: w, Scale: 1}).Append(s, x, x, x, x, x, native.Place{At: 3, Seen: 4})
 		require.EqualError(t, s.ResetErr(), "the cache has no such positions")

@@ -50,7 +50,7 @@ int grn_nodes(const uintptr_t *arrays, int n);
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);
 grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_t up);
 grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t x);
-grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset);
+grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset, int state);
 
 typedef struct {
   uintptr_t workers, stream, gain_q, gain_k; // gains may be 0
@@ -60,10 +60,27 @@ typedef struct {
   bool merged;   // y is [B, T, heads * D], else [B, heads, T, D]
   int rates;
   int position, at, seen;
+  int state; // as a chain knows it, -1: not
 } grn_attend;
 
 // in: q, k, v, keys, values.
 grn_three grn_attention(const grn_attend *a, const uintptr_t *in, const float *rates);
+
+// See chain.go. Arrays of several calls lie one after another, with their numbers beside them. Of each call: -2, other
+// primitives than native ones make its results; -1, only those; else they write to the state of this number too.
+void grn_native_calls(const uintptr_t *known, int n_known, const uintptr_t *in, const int *ins, const uintptr_t *out, const int *outs, int calls, int *result);
+
+// out: the outputs, and up to `roots` what else is to be computed.
+grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots);
+void grn_chain_free(uintptr_t chain);
+int grn_chain_nodes(uintptr_t chain); // primitives in it
+
+typedef struct {
+  int position, at, seen;
+} grn_place;
+
+// places: of each state. The outputs into out; the error, or null.
+char *grn_chain_run(uintptr_t chain, uintptr_t stream, const uintptr_t *in, const grn_place *places, int n, uintptr_t *out);
 
 #ifdef __cplusplus
 }

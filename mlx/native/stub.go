@@ -22,3 +22,22 @@ func (m *MLP) ready() (uintptr, error) { return 0, mlx.ErrNoMLX }
 func freeMLP(uintptr)                  {}
 
 func (m *ReadyMLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }
+
+func nativeCalls(_ []mlx.Array, calls []Ends) []int {
+	out := make([]int, len(calls))
+	for i := range out {
+		out[i] = Foreign
+	}
+	return out
+}
+
+func newChain(uintptr, []mlx.Array, []mlx.Array, []mlx.Array, int) (uintptr, error) {
+	return 0, mlx.ErrNoMLX
+}
+func freeChain(uintptr)      {}
+func chainNodes(uintptr) int { return 0 }
+
+func (c *Chain) run(s *mlx.Scope, _ []mlx.Array, _ []Place) []mlx.Array {
+	s.Fail(mlx.ErrNoMLX)
+	return make([]mlx.Array, c.outputs)
+}

@@ -1,0 +1,234 @@
+//go:build cgo && mlx
+
+// A run of native primitives that is walked once and then run again as one primitive. See chain.go.
+
+#include <string_view>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "arrays.h"
+
+namespace gr {
+namespace {
+
+using Ids = std::unordered_set<std::uintptr_t>;
+
+void add(Ids &to, const uintptr_t *arrays, int n) {
+  for (int i = 0; i < n; i++)
+    if (arrays[i]) to.insert(array_of(arrays[i], "an array").id());
+}
+
+const Native *native(const array &a) { return dynamic_cast<const Native *>(&a.primitive()); }
+
+// A primitive that shows memory in another shape: of memory in row order none of these copies.
+bool is_view(const array &a) {
+  const std::string_view name = a.primitive().name(); // MLX does not export the types
+  for (const std::string_view view : {"Reshape", "Flatten", "Unflatten", "Transpose", "ExpandDims", "Squeeze"})
+    if (name == view) return true;
+  return false;
+}
+
+// Visits what arrays are made of back to what is `given`, what a value is made of before itself and results of one primitive
+// once. False where something else than native primitives and views is met.
+template <class F> bool walk(const uintptr_t *arrays, int n, const Ids &given, F &&visit) {
+  std::vector<std::pair<array, size_t>> path;
+  Ids seen;
+  const auto enter = [&](const array &a) {
+    if (given.count(a.id()) || !seen.insert(a.id()).second) return true;
+    if (a.status() != array::Status::unscheduled || !a.has_primitive() || (!native(a) && !is_view(a))) return false;
+    for (const auto &s : a.siblings()) seen.insert(s.id());
+    path.emplace_back(a, 0);
+    return true;
+  };
+  for (int i = 0; i < n; i++) {
+    if (!arrays[i]) continue;
+    if (!enter(array_of(arrays[i], "an array"))) return false;
+    while (!path.empty()) {
+      auto &[a, next] = path.back();
+      if (next < a.inputs().size()) {
+        if (!enter(array(a.inputs()[next++]))) return false;
+      } else {
+        visit(a);
+        path.pop_back();
+      }
+    }
+  }
+  return true;
+}
+
+// What a chain does, and the memory that it does it in.
+struct Tape {
+  std::shared_ptr<Workers> on;
+  Recording recording;
+  std::vector<array> in, out;
+  std::vector<std::shared_ptr<Cell>> cells;
+  int nodes = 0;
+};
+
+class Recorder {
+ public:
+  Recorder(std::shared_ptr<Workers> on, const uintptr_t *known, int n) : tape_(std::make_shared<Tape>()) {
+    tape_->on = std::move(on);
+    for (int i = 0; i < n; i++) {
+      if (!known[i]) continue;
+      const array &a = array_of(known[i], "an array");
+      if (a.status() != array::Status::unscheduled && given_.insert(a.id()).second) own_.emplace(a.id(), a);
+    }
+  }
+
+  std::shared_ptr<Tape> tape(const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots) {
+    for (int i = 0; i < ins; i++) {
+      const array &a = array_of(in[i], "an input");
+      array mine(a.shape(), a.dtype(), nullptr, {});
+      allocate(mine);
+      tape_->in.push_back(mine);
+      given_.insert(a.id()), own_.insert_or_assign(a.id(), mine);
+    }
+    if (!walk(out, roots, given_, [&](const array &a) { take(a); })) throw std::invalid_argument("something else than a native primitive is met");
+    for (int i = 0; i < outs; i++) tape_->out.push_back(own_.at(array_of(out[i], "an output").id()));
+    return tape_;
+  }
+
+ private:
+  void take(const array &a) {
+    std::vector<array> in, out, results = a.outputs();
+    for (const auto &i : a.inputs()) in.push_back(own_.at(i.id()));
+    for (const auto &o : results) out.emplace_back(o.shape(), o.dtype(), nullptr, std::vector<array>{});
+    auto &primitive = *a.primitive_ptr();
+    if (auto *p = dynamic_cast<Native *>(&primitive)) {
+      p->record(in, out, tape_->recording);
+      if (auto cell = p->cell()) tape_->cells.push_back(std::move(cell));
+      tape_->nodes++;
+    } else {
+      if (!in[0].flags().row_contiguous) throw std::invalid_argument("a view of memory that is not in row order");
+      primitive.eval_cpu(in, out);
+    }
+    for (size_t i = 0; i < out.size(); i++) own_.insert_or_assign(results[i].id(), out[i]), tape_->recording.kept.push_back(out[i]);
+    tape_->recording.kept.insert(tape_->recording.kept.end(), in.begin(), in.end());
+  }
+
+  std::shared_ptr<Tape> tape_;
+  Ids given_;
+  std::unordered_map<std::uintptr_t, array> own_; // by the ids of the graph's: where they lie
+};
+
+// An array's memory, copied into another's in row order.
+struct Copy {
+  const char *from;
+  char *to;
+  size_t size; // of an entry
+  size_t bytes;
+  bool rows;
+  mlx::core::Shape shape;
+  mlx::core::Strides strides;
+
+  Copy(const array &source, array &target)
+      : from(source.data<char>()), to(target.data<char>()), size(source.itemsize()), bytes(source.nbytes()), rows(source.flags().row_contiguous) {
+    if (!rows) shape = source.shape(), strides = source.strides();
+  }
+
+  void operator()() const { rows ? (void)std::memcpy(to, from, bytes) : copy_rows(from, to, size, shape, strides); }
+};
+
+class Chain : public Native {
+ public:
+  Chain(mlx::core::Stream s, std::shared_ptr<Tape> tape, std::vector<grn_place> places) : Native(s, tape->on), tape_(std::move(tape)), places_(std::move(places)) {}
+  const char *name() const override { return "NativeChain"; }
+
+  void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
+    std::vector<Copy> before, after;
+    for (size_t i = 0; i < in.size(); i++) before.emplace_back(in[i], tape_->in[i]);
+    for (size_t i = 0; i < out.size(); i++) {
+      allocate(out[i]);
+      after.emplace_back(tape_->out[i], out[i]);
+    }
+    dispatch([tape = tape_, places = places_, before = std::move(before), after = std::move(after)](Workers &on) {
+      for (const auto &cell : tape->cells) {
+        const grn_place &p = places[cell->state];
+        cell->position = p.position, cell->at = p.at, cell->seen = p.seen;
+      }
+      for (const auto &copy : before) copy();
+      for (const auto &task : tape->recording.tasks) task(on);
+      for (const auto &copy : after) copy();
+    });
+  }
+
+ private:
+  std::shared_ptr<Tape> tape_;
+  std::vector<grn_place> places_; // by state
+};
+
+Tape &tape_of(uintptr_t chain) { return **reinterpret_cast<std::shared_ptr<Tape> *>(chain); }
+
+// What a call's results are made of: see grn_native_calls.
+int kind_of(const Ids &given, const uintptr_t *out, int n) {
+  int writes = -1;
+  bool known = true;
+  const bool all = walk(out, n, given, [&](const array &a) {
+    const Native *p = native(a);
+    const auto cell = p ? p->cell() : nullptr;
+    if (!cell) return;
+    known = known && cell->state >= 0 && (!cell->writes || writes == -1);
+    if (cell->writes) writes = cell->state;
+  });
+  return all && known ? writes : -2;
+}
+
+}  // namespace
+}  // namespace gr
+
+void grn_native_calls(const uintptr_t *known, int n_known, const uintptr_t *in, const int *ins, const uintptr_t *out, const int *outs, int calls, int *result) {
+  try {
+    gr::Ids base;
+    gr::add(base, known, n_known);
+    for (int i = 0; i < calls; in += ins[i], out += outs[i], i++) {
+      gr::Ids given = base;
+      gr::add(given, in, ins[i]);
+      result[i] = gr::kind_of(given, out, outs[i]);
+    }
+  } catch (...) {
+    for (int i = 0; i < calls; i++) result[i] = -2;
+  }
+}
+
+grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots) {
+  grn_one r = {};
+  try {
+    gr::Recorder recorder(gr::workers_of(workers), known, n_known);
+    r.a = reinterpret_cast<uintptr_t>(new std::shared_ptr<gr::Tape>(recorder.tape(in, ins, out, outs, roots)));
+  } catch (std::exception &e) {
+    r.err = strdup(e.what());
+  } catch (...) {
+    r.err = strdup("unknown error");
+  }
+  return r;
+}
+
+void grn_chain_free(uintptr_t chain) { delete reinterpret_cast<std::shared_ptr<gr::Tape> *>(chain); }
+
+int grn_chain_nodes(uintptr_t chain) { return gr::tape_of(chain).nodes; }
+
+char *grn_chain_run(uintptr_t chain, uintptr_t stream, const uintptr_t *in, const grn_place *places, int n, uintptr_t *out) {
+  try {
+    using namespace gr;
+    const auto &tape = *reinterpret_cast<std::shared_ptr<Tape> *>(chain);
+    std::vector<array> inputs;
+    for (size_t i = 0; i < tape->in.size(); i++) {
+      inputs.push_back(array_of(in[i], "an input"));
+      if (inputs[i].shape() != tape->in[i].shape() || inputs[i].dtype() != tape->in[i].dtype())
+        throw std::invalid_argument("an input of a chain is of another shape or dtype than when it was recorded");
+    }
+    for (const auto &cell : tape->cells)
+      if (cell->state >= n) throw std::invalid_argument("a chain is told of fewer states than it uses");
+    std::vector<mlx::core::Shape> shapes;
+    std::vector<Dtype> dtypes;
+    for (const auto &o : tape->out) shapes.push_back(o.shape()), dtypes.push_back(o.dtype());
+    auto made = array::make_arrays(std::move(shapes), dtypes, std::make_shared<Chain>(stream_of(stream), tape, std::vector<grn_place>(places, places + n)), inputs);
+    for (size_t i = 0; i < made.size(); i++) out[i] = reinterpret_cast<uintptr_t>(new array(std::move(made[i])));
+  } catch (std::exception &e) {
+    return strdup(e.what());
+  } catch (...) {
+    return strdup("unknown error");
+  }
+  return nullptr;
+}
