@@ -58,3 +58,26 @@ func (e *Engine) DropPieces() {
 		}
 	}
 }
+
+// CallByCall records no step.
+func (e *Engine) CallByCall() {
+	for _, t := range e.tables {
+		for _, c := range t.choices {
+			c.program.plain = true
+		}
+	}
+}
+
+// Recorded is how many chains a session's last step ran as, and how many primitives they are.
+func (s *Session) Recorded() (chains, primitives int) {
+	_ = s.engine.do(func() error {
+		if s.tape != nil {
+			for i := range s.tape.runs {
+				chains++
+				primitives += s.tape.runs[i].chain.Nodes()
+			}
+		}
+		return nil
+	})
+	return chains, primitives
+}

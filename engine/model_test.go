@@ -22,15 +22,21 @@ import (
 	"github.com/graphrun/graphrun/weights/header"
 )
 
-// openModel composes the shipped graph of a checkpoint and opens it, and holds the test to freeing everything.
+// openModel composes the shipped graph of a checkpoint, with exact classes, and opens it, and holds the test to freeing
+// everything.
 func openModel(t testing.TB, path string, o engine.Options) *engine.Engine {
+	t.Helper()
+	return openComposed(t, path, o, true)
+}
+
+func openComposed(t testing.TB, path string, o engine.Options, exact bool) *engine.Engine {
 	t.Helper()
 	before := mlx.LiveArrays()
 	ck, err := header.Open(path)
 	require.NoError(t, err)
 	reg, err := ops.Default()
 	require.NoError(t, err)
-	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Config: ck.Config, Checkpoint: ck, Registry: reg, Exact: true})
+	r, err := compose.Compose(context.Background(), compose.Request{Shipped: graphs.Files, Config: ck.Config, Checkpoint: ck, Registry: reg, Exact: exact})
 	require.NoError(t, err)
 	var said []string
 	for _, d := range r.Diagnostics.Sorted() {
