@@ -23,12 +23,11 @@ type binder struct {
 	*composer
 	lines   []*boundLine
 	base    *cover // of no line
-	facts   []int  // of each weight: equal ones have one number
 	sorts   map[portSort]*portSort
 	sort    []*portSort                // of each port
 	covers  []*cover                   // likewise
 	decided []*decision                // likewise, when it is filled
-	speaks  map[[2]string][]*boundLine // by a port's two paths
+	speaks  [][]*boundLine             // likewise: the lines whose patterns match it
 	tails   map[[2]string][]*boundLine // by their last segments
 	scopes  map[scopeKey]facts
 	holds   map[holdsKey]bool
@@ -82,6 +81,7 @@ type cover struct {
 type decision struct {
 	number int
 	rows   []decided
+	made   []plan.RowClass // of the last port
 }
 
 type decided struct {
@@ -94,19 +94,10 @@ type decided struct {
 }
 
 func newBinder(c *composer, lines []*boundLine) *binder {
-	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, speaks: map[[2]string][]*boundLine{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}, numbers: map[string]int{}, accepted: map[acceptKey]error{}}
+	b := &binder{composer: c, lines: lines, sorts: map[portSort]*portSort{}, tails: map[[2]string][]*boundLine{}, scopes: map[scopeKey]facts{}, holds: map[holdsKey]bool{}, fills: map[fillKey]*decision{}, numbers: map[string]int{}, accepted: map[acceptKey]error{}}
 	b.decided = make([]*decision, len(c.plan.Ports))
 	b.covers = make([]*cover, len(c.plan.Ports))
-	b.facts = make([]int, len(c.plan.Weights))
-	numbers := map[plan.Facts]int{}
-	for i, w := range c.plan.Weights {
-		n, ok := numbers[w.Facts]
-		if !ok {
-			n = len(numbers)
-			numbers[w.Facts] = n
-		}
-		b.facts[i] = n
-	}
+	b.speaks = make([][]*boundLine, len(c.plan.Ports))
 	b.base = &cover{segments: []segment{{first: 1, last: endless}}}
 	b.sort = make([]*portSort, len(c.plan.Ports))
 	for i := range b.sort {
@@ -160,20 +151,19 @@ func (b *binder) under(o *cover, line *boundLine) *cover {
 
 // speaking are the lines whose patterns match a port; a part of an mlp also has the path of its tensor.
 func (b *binder) speaking(index int) []*boundLine {
-	path, second := b.plan.Ports[index].Path, b.notes[index].second
-	key := [2]string{path, second}
-	lines, ok := b.speaks[key]
-	if !ok {
-		found := make([]*boundLine, 0, 32)
-		for _, line := range b.mayMatch(path, second) {
-			if matchesAny(line.patterns, path) || second != "" && second != path && matchesAny(line.patterns, second) {
-				found = append(found, line)
-			}
-		}
-		lines = slices.Clone(found)
-		b.speaks[key] = lines
+	if twin := b.notes[index].twin; twin >= 0 {
+		b.speaks[index] = b.speaks[twin]
+		return b.speaks[index]
 	}
-	return lines
+	path, second := b.plan.Ports[index].Path, b.notes[index].second
+	found := make([]*boundLine, 0, 32)
+	for _, line := range b.mayMatch(path, second) {
+		if matchesAny(line.patterns, path) || second != "" && second != path && matchesAny(line.patterns, second) {
+			found = append(found, line)
+		}
+	}
+	b.speaks[index] = slices.Clone(found)
+	return b.speaks[index]
 }
 
 // mayMatch are the lines whose patterns may match a port, as far as the last segments of its paths tell.
@@ -284,9 +274,10 @@ func (b *binder) fill(index int) bool {
 		}
 	}
 	b.decided[index] = d
-	if !b.uncalled() {
-		p.Rows = b.rows(index, d)
+	if d.made == nil || !b.uncalled() { // where no program is made, those that run alike have the same instances
+		d.made = b.rows(index, d)
 	}
+	p.Rows = d.made
 	return true
 }
 

@@ -137,10 +137,9 @@ type composer struct {
 	tables
 	whole          bool               // every entry is expanded and bound
 	groups         map[string]sharing // buffer groups of classes
-	exact          map[exactKey]*registry.Class
-	kv             kvScheme // of caches, as the request asks
-	entry          string   // that is expanded
-	offeredEntries []string // in order
+	kv             kvScheme           // of caches, as the request asks
+	entry          string             // that is expanded
+	offeredEntries []string           // in order
 	probe          *probe
 	offTensors     map[string]bool // of entries that are not offered
 	variants       []*variant
@@ -152,6 +151,9 @@ type tables struct {
 	tensorIndex map[string]int
 	lacking     map[string]*lack // by place and name without numbers
 	weights     map[string]int
+	facts       []int // of each weight: equal ones have one number
+	factNumbers map[plan.Facts]int
+	exact       map[exactKey]*registry.Class
 	ports       map[portKey]*resolved
 	states      map[string]int
 	instances   map[string]int
@@ -166,6 +168,7 @@ type portNote struct {
 	odd    *diag.Range // where it is called with other leading dims than [B, T]
 	topK   int         // of experts: the last dim of the indices
 	group  int         // 1 + the group's port that it is in, 0: none
+	twin   int         // the port of that path in an entry before, bound alike; -1: none
 	parts  int         // of an mlp or its pair: the first of the ports before it that are its parts
 }
 
@@ -303,7 +306,7 @@ func (c *composer) compose(doc *syntax.Document) {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, factNumbers: map[plan.Facts]int{}, exact: map[exactKey]*registry.Class{}, ports: map[portKey]*resolved{}, states: map[string]int{},
 		instances: map[string]int{}, grouped: map[portKey]*groupDecl{}}
 	c.offTensors = map[string]bool{}
 }

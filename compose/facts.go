@@ -42,7 +42,12 @@ func (c *composer) weightOf(path string, inputs, outputs int, bias bool, lead []
 	for _, t := range w.Tensors() {
 		w.Facts.Bytes += c.plan.Tensors[t].Bytes()
 	}
-	c.plan.Weights = push(c.plan.Weights, w)
+	number, known := c.factNumbers[w.Facts]
+	if !known {
+		number = len(c.factNumbers)
+		c.factNumbers[w.Facts] = number
+	}
+	c.plan.Weights, c.facts = push(c.plan.Weights, w), push(c.facts, number)
 	c.weights[path] = len(c.plan.Weights) - 1
 	return c.weights[path], true
 }
@@ -66,7 +71,15 @@ func (c *composer) imagined(w *plan.Weight, lead []int) bool {
 	f := &w.Facts
 	f.Dtype = c.activation
 	add := func(name string, d dtype.Dtype, dims ...int) int {
-		i, _ := c.tensor(name, diag.Range{})
+		i, known := c.tensorIndex[name]
+		switch {
+		case known:
+		case c.recipes != nil:
+			i, _ = c.tensor(name, diag.Range{})
+		default:
+			i = len(c.plan.Tensors)
+			c.plan.Tensors = push(c.plan.Tensors, plan.Tensor{Name: name})
+		}
 		c.plan.Tensors[i].Shape, c.plan.Tensors[i].Dtype = dims, d
 		return i
 	}

@@ -98,13 +98,12 @@ func (c *composer) tilePart(t plan.Tensor, g trellis.Tiles, d dtype.Dtype, want 
 // composed with it; where it is the exact class of a storage nothing else can take its place.
 func (c *composer) computed() {
 	found := map[string]*diag.Diagnostic{}
-	ports, seen := map[string]int{}, map[string]bool{}
+	ports := map[string]int{}
 	for i := range c.plan.Ports {
 		p := &c.plan.Ports[i]
-		if len(p.Weights) != 1 || seen[p.Path] { // other entries have the same port
+		if len(p.Weights) != 1 || c.notes[i].twin >= 0 {
 			continue
 		}
-		seen[p.Path] = true
 		for _, row := range p.Rows {
 			class := c.reg.Class(c.plan.Instances[row.Instance].Class)
 			if class == nil || class.Build != nil || len(class.ExactFor) == 0 {

@@ -187,8 +187,9 @@ func (x *expansion) resolvePort(d *portDecl) (r *resolved, says *declared, ok bo
 func (c *composer) portAgain(d *portDecl, says *declared) (*resolved, bool) {
 	r, ok := c.ports[portKey{c.entry, d.path}]
 	if !ok && says != nil {
-		c.ports[portKey{c.entry, d.path}] = nil
-		r, _ = c.bindPort(d, says)
+		if r, ok = c.bindPort(d, says); !ok {
+			c.ports[portKey{c.entry, d.path}] = nil
+		}
 	}
 	return r, r != nil
 }
@@ -285,7 +286,7 @@ func (c *composer) elsewhere(d *portDecl, says *declared) *resolved {
 		for i := other.first; i <= other.index; i++ {
 			p := c.plan.Ports[i]
 			p.Entry = c.entry
-			c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{second: c.notes[i].second, parts: c.notes[i].parts + moved})
+			c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{second: c.notes[i].second, parts: c.notes[i].parts + moved, twin: i})
 		}
 		c.ports[portKey{c.entry, d.path}] = &r
 		return &r
@@ -516,7 +517,7 @@ func (c *composer) addPort(d *portDecl, dims, weights []int, roles []string, ins
 func (c *composer) pushPort(p plan.Port, instance int) int {
 	p.Entry = c.entry
 	p.Rows = []plan.RowClass{{First: 1, Instance: instance, Exact: true, Adapted: -1}}
-	c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{parts: len(c.plan.Ports)})
+	c.plan.Ports, c.notes = push(c.plan.Ports, p), push(c.notes, portNote{parts: len(c.plan.Ports), twin: -1})
 	return len(c.plan.Ports) - 1
 }
 
@@ -524,7 +525,7 @@ func (c *composer) pushPort(p plan.Port, instance int) int {
 func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at diag.Range) (int, bool) {
 	key := exactKey{kind: kind, roles: len(roles)}
 	for i, r := range roles {
-		key.facts[i] = c.plan.Weights[r.Weight].Facts
+		key.facts[i] = c.facts[r.Weight]
 	}
 	if class := c.exact[key]; class != nil { // it took such weights before
 		return c.intern(plan.Instance{Class: class.Name, Kind: kind, Path: path, Weights: roles, At: at}), true
@@ -548,18 +549,15 @@ func (c *composer) exactInstance(kind, path string, roles []plan.RoleWeight, at 
 		}
 		return -1, false
 	}
-	if c.exact == nil {
-		c.exact = map[exactKey]*registry.Class{}
-	}
 	c.exact[key] = class
 	return c.intern(plan.Instance{Class: class.Name, Kind: kind, Path: path, Weights: roles, At: at}), true
 }
 
-// exactKey is what chooses an exact class. The facts stand in the order of the roles, which follow from the kind.
+// exactKey is what chooses an exact class. The numbers of the facts stand in the order of the roles, which follow from the kind.
 type exactKey struct {
 	kind  string
 	roles int
-	facts [3]plan.Facts
+	facts [3]int
 }
 
 // intern keeps one instance of the same class, parameters, weights and parts. Where no program is made, nothing asks whose

@@ -2,9 +2,10 @@ package compose
 
 import (
 	"fmt"
-	"reflect"
 	"regexp"
+	"slices"
 	"sort"
+	"strings"
 
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
@@ -19,6 +20,9 @@ import (
 func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 	if i, ok := c.tensorIndex[name]; ok {
 		return i, i >= 0
+	}
+	if i := c.ofWeight(name); i >= 0 {
+		return i, true
 	}
 	r := c.recipes[name]
 	if c.probe != nil && r == nil {
@@ -37,6 +41,29 @@ func (c *composer) tensor(name string, at diag.Range) (int, bool) {
 	c.plan.Tensors = push(c.plan.Tensors, plan.Tensor{Name: name, Dtype: r.Dtype, Shape: r.Shape, Recipe: r})
 	c.tensorIndex[name] = len(c.plan.Tensors) - 1
 	return c.tensorIndex[name], true
+}
+
+// ofWeight is a tensor of a port's weight that is imagined: such are found by the weight's path; -1: it is none.
+func (c *composer) ofWeight(name string) int {
+	if c.recipes != nil {
+		return -1
+	}
+	at := max(strings.LastIndexByte(name, '.'), 0)
+	w, ok := c.weights[name[:at]]
+	if !ok || w < 0 {
+		return -1
+	}
+	switch weight := &c.plan.Weights[w]; name[at:] {
+	case ".weight":
+		return weight.Tensor
+	case ".scales":
+		return weight.Scales
+	case ".biases":
+		return weight.Biases
+	case ".bias":
+		return weight.Bias
+	}
+	return -1
 }
 
 // tensor is one that the graph itself uses, not by a port.
@@ -297,7 +324,15 @@ func (c *composer) stateDtype(path string, d dtype.Dtype) {
 	}
 }
 
-func sameArgs(a, b plan.Args) bool { return reflect.DeepEqual(a, b) || showArgs(a) == showArgs(b) }
+func sameArgs(a, b plan.Args) bool {
+	return slices.EqualFunc(a, b, func(x, y plan.Arg) bool { return x.Name == y.Name && sameValue(x.Value, y.Value) }) || showArgs(a) == showArgs(b)
+}
+
+func sameValue(a, b plan.Value) bool {
+	return a.Kind == b.Kind && a.Int == b.Int && a.Float == b.Float && a.Bool == b.Bool && a.Str == b.Str && a.Dtype == b.Dtype && a.Dims.Equal(b.Dims) &&
+		slices.EqualFunc(a.List, b.List, sameValue) &&
+		slices.EqualFunc(a.Map, b.Map, func(x, y plan.Entry) bool { return x.Key == y.Key && sameValue(x.Value, y.Value) })
+}
 
 func show(s plan.State) string { return s.Kind + " " + showArgs(s.Args) }
 
