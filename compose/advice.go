@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -154,11 +155,13 @@ func nearTensor(d *diag.Diagnostic, name string, names []string) {
 }
 
 // keyOfConfig matches what asks a key of the config without a type.
-var keyOfConfig = regexp.MustCompile(`^config(?:\.([A-Za-z_]\w*)|\[['"]([^'"]+)['"]\])$`)
+var keyOfConfig = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^config(?:\.([A-Za-z_]\w*)|\[['"]([^'"]+)['"]\])$`)
+})
 
 // typedRead is how a let reads what it wants with a type.
 func (c *composer) typedRead(src string) string {
-	m := keyOfConfig.FindStringSubmatch(strings.TrimSpace(src))
+	m := keyOfConfig().FindStringSubmatch(strings.TrimSpace(src))
 	if m == nil {
 		return "config.json's keys are read with a type: config.int('key'), config.float, config.string …"
 	}

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/graphrun/graphrun/compose/expr"
 	"github.com/graphrun/graphrun/compose/syntax"
@@ -21,7 +22,7 @@ type kvScheme struct {
 	bits, group int
 }
 
-var affineKV = regexp.MustCompile(`^affine(2|3|4|5|6|8)g(32|64|128)$`)
+var affineKV = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^affine(2|3|4|5|6|8)g(32|64|128)$`) })
 
 // kvForms says how a cache may be stored.
 const kvForms = "write affine4g64 or affine8g64 (2, 3, 4, 5, 6 or 8 bits in groups of 32, 64 or 128), or leave it out"
@@ -31,7 +32,7 @@ func parseKV(text string) (kvScheme, error) {
 	if text == "" {
 		return kvScheme{}, nil
 	}
-	m := affineKV.FindStringSubmatch(text)
+	m := affineKV().FindStringSubmatch(text)
 	if m == nil {
 		return kvScheme{}, fmt.Errorf("request.kv is '' (caches as they are written) or affineBgG, as affine4g64: B bits in groups of G; this is %q", text)
 	}

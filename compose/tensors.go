@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
 
 	"github.com/graphrun/graphrun/compose/syntax"
 	"github.com/graphrun/graphrun/diag"
@@ -83,14 +84,14 @@ type lack struct {
 	more  int
 }
 
-var numbers = regexp.MustCompile(`\b\d+\b`)
+var numbers = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b\d+\b`) })
 
 func (c *composer) missingTensor(name string, at diag.Range) {
 	if c.probe != nil {
 		c.probe.lacks = append(c.probe.lacks, name)
 		return
 	}
-	kind := at.String() + " " + numbers.ReplaceAllString(name, "*")
+	kind := at.String() + " " + numbers().ReplaceAllString(name, "*")
 	if l := c.lacking[kind]; l != nil {
 		l.more++
 		l.d.Message = fmt.Sprintf("no tensor of the checkpoint gives %s, nor %d more like it up to %s", l.first, l.more, name)

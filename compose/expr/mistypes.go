@@ -5,13 +5,16 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/google/cel-go/cel"
 
 	"github.com/graphrun/graphrun/diag"
 )
 
-var overload = regexp.MustCompile(`found no matching overload for '([^']*)' applied to '(.*)'`)
+var overload = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`found no matching overload for '([^']*)' applied to '(.*)'`)
+})
 
 // signs are how operators are written.
 var signs = map[string]string{"_==_": "==", "_!=_": "!=", "_+_": "+", "_-_": "-", "_*_": "*", "_/_": "/", "_%_": "%", "_<_": "<", "_<=_": "<=", "_>_": ">", "_>=_": ">=",
@@ -43,7 +46,7 @@ func (e *Engine) typeError(p *parsed, of []*Type, issues *cel.Issues) *Error {
 		}
 		return out
 	}
-	m := overload.FindStringSubmatch(first.Message)
+	m := overload().FindStringSubmatch(first.Message)
 	if m == nil {
 		return out
 	}

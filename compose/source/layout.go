@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/graphrun/graphrun/diag"
 )
@@ -69,7 +70,7 @@ func (f *File) unclosed() (at spot, message, help string, ok bool) {
 	return last, fmt.Sprintf("this `%c` is never closed", last.char), fmt.Sprintf("write `%c` where it ends", map[rune]rune{'{': '}', '[': ']'}[last.char]), true
 }
 
-var key = regexp.MustCompile(`^(?:- +)*[^\s#'"{\[][^#'"{\[]*:(?: |$)`)
+var key = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^(?:- +)*[^\s#'"{\[][^#'"{\[]*:(?: |$)`) })
 
 // misplaced finds the first line whose indentation goes with none of the lines above; ok is false where all do.
 func (f *File) misplaced() (line int, message, help string, ok bool) {
@@ -104,7 +105,7 @@ func (f *File) misplaced() (line int, message, help string, ok bool) {
 		top := levels[len(levels)-1]
 		switch {
 		case at > top.indent:
-			if above != "" && strings.Contains(above, ": ") && key.MatchString(trimmed) && !strings.HasSuffix(above, ":") && !endsOpen(above) {
+			if above != "" && strings.Contains(above, ": ") && key().MatchString(trimmed) && !strings.HasSuffix(above, ":") && !endsOpen(above) {
 				return i + 1, fmt.Sprintf("this line is indented by %d, and the line above, which has its value already, by %d", at, top.indent),
 					fmt.Sprintf("indent it by %d, as its neighbours are", top.indent), true
 			}
@@ -130,9 +131,9 @@ func (f *File) misplaced() (line int, message, help string, ok bool) {
 }
 
 // endsOpen tells whether a line's value goes on in the next: a block scalar, or a flow value that is not closed.
-func endsOpen(line string) bool { return openEnd.MatchString(line) }
+func endsOpen(line string) bool { return openEnd().MatchString(line) }
 
-var openEnd = regexp.MustCompile(`[|>][+-]?\d*$|[{\[,]$`)
+var openEnd = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`[|>][+-]?\d*$|[{\[,]$`) })
 
 // laidOut reports brackets and indentation, where these are what keeps the text from being read.
 func (f *File) laidOut(stopped diag.Range, reason string, list *diag.List) bool {

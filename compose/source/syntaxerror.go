@@ -4,13 +4,10 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/graphrun/graphrun/diag"
 )
-
-var lineOf = regexp.MustCompile(`line (\d+): (.*)`)
-
-var unknownAnchor = regexp.MustCompile(`unknown anchor '([^']*)' referenced`)
 
 // A mistake is one of the usual ways to write YAML that yaml.v3 cannot read, found in the text around the line that it
 // names (it gives no column).
@@ -20,26 +17,29 @@ type mistake struct {
 	help    string
 }
 
-var mistakes = []mistake{
-	{regexp.MustCompile(`^( *\t)`), "a tab indents this line; YAML wants spaces", "replace the tab by spaces"},
-	{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\([^'"]*,[^'"]*\))`), "an unquoted call with a comma: inside braces the comma ends the value", "quote the expression: '%s'"},
-	{regexp.MustCompile(`: +((?:[^'"\[{#:]|:\S)*\? [^'"#]*: [^'"#,}]*)`), "an unquoted `? :`: YAML reads the colon as a key's", "quote the expression: '%s'"},
-	{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\[[^\]'"]*\][^,}'"]*)`), "an unquoted list or index: inside braces a bracket begins a list", "quote the expression: '%s'"},
-	{regexp.MustCompile(`[:,{] +(\*[^\s,}]*)`), "a leading `*` is read as an alias", "quote it: '%s'"},
-	{regexp.MustCompile(`[:,{] +(&[^\s,}]*)`), "a leading `&` is read as an anchor", "quote it: '%s'"},
-	{regexp.MustCompile(`[:,{] +([%@` + "`" + `][^\s,}]*)`), "this character cannot begin a plain value", "quote it: '%s'"},
-	{regexp.MustCompile(`[{] *([A-Za-z_]\w* *, *[A-Za-z_]\w* *): `), "unquoted results: inside braces the comma ends a key", "quote them: '%s'"},
-}
+// mistakes are made at the first error: a process that finds none needs none of these expressions.
+var mistakes = sync.OnceValue(func() []mistake {
+	return []mistake{
+		{regexp.MustCompile(`^( *\t)`), "a tab indents this line; YAML wants spaces", "replace the tab by spaces"},
+		{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\([^'"]*,[^'"]*\))`), "an unquoted call with a comma: inside braces the comma ends the value", "quote the expression: '%s'"},
+		{regexp.MustCompile(`: +((?:[^'"\[{#:]|:\S)*\? [^'"#]*: [^'"#,}]*)`), "an unquoted `? :`: YAML reads the colon as a key's", "quote the expression: '%s'"},
+		{regexp.MustCompile(`[{,:] *([A-Za-z_][\w.]*\[[^\]'"]*\][^,}'"]*)`), "an unquoted list or index: inside braces a bracket begins a list", "quote the expression: '%s'"},
+		{regexp.MustCompile(`[:,{] +(\*[^\s,}]*)`), "a leading `*` is read as an alias", "quote it: '%s'"},
+		{regexp.MustCompile(`[:,{] +(&[^\s,}]*)`), "a leading `&` is read as an anchor", "quote it: '%s'"},
+		{regexp.MustCompile(`[:,{] +([%@` + "`" + `][^\s,}]*)`), "this character cannot begin a plain value", "quote it: '%s'"},
+		{regexp.MustCompile(`[{] *([A-Za-z_]\w* *, *[A-Za-z_]\w* *): `), "unquoted results: inside braces the comma ends a key", "quote them: '%s'"},
+	}
+})
 
 // syntaxError says at which column and why, as far as the text tells.
 func (f *File) syntaxError(err error, list *diag.List) {
 	line, reason := 1, strings.TrimPrefix(err.Error(), "yaml: ")
-	if m := lineOf.FindStringSubmatch(err.Error()); m != nil {
+	if m := regexp.MustCompile(`line (\d+): (.*)`).FindStringSubmatch(err.Error()); m != nil {
 		line, _ = strconv.Atoi(m[1])
 		reason = m[2]
 	}
 	line = max(1, min(line, len(f.lines)))
-	if m := unknownAnchor.FindStringSubmatch(reason); m != nil {
+	if m := regexp.MustCompile(`unknown anchor '([^']*)' referenced`).FindStringSubmatch(reason); m != nil {
 		for i := range f.lines {
 			if at := strings.Index(f.lines[i], "*"+m[1]); at >= 0 {
 				col := len([]rune(f.lines[i][:at])) + 1
@@ -51,7 +51,7 @@ func (f *File) syntaxError(err error, list *diag.List) {
 	}
 	// yaml.v3 often names the line before or after the one at fault.
 	for _, at := range []int{line, line + 1, line - 1} {
-		for _, m := range mistakes {
+		for _, m := range mistakes() {
 			found := m.pattern.FindStringSubmatchIndex(f.Line(at))
 			if found == nil {
 				continue

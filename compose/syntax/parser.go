@@ -3,6 +3,7 @@ package syntax
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"gopkg.in/yaml.v3"
 
@@ -171,7 +172,7 @@ func (p *parser) words(k Word, n *yaml.Node) []Word {
 	if w == nil {
 		return nil
 	}
-	if several.MatchString(w.Text) {
+	if strings.Contains(w.Text, ",") && several().MatchString(w.Text) {
 		p.list.Errorf("want-list", w.At, "%s names several: they are a list", k.Text).Helped("write `%s: [%s]`", k.Text, w.Text)
 		return nil
 	}
@@ -179,9 +180,15 @@ func (p *parser) words(k Word, n *yaml.Node) []Word {
 }
 
 // several are names that stand in a row without brackets.
-var several = regexp.MustCompile(`^[\w.-]+(?:, *[\w.-]+)+$`)
+var several = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[\w.-]+(?:, *[\w.-]+)+$`) })
 
-var identifier = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+// isWord tells whether a text is letters, digits and underscores.
+func isWord(text string) bool {
+	return text != "" && strings.Trim(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") == ""
+}
+
+// isIdentifier tells whether a text is a word that begins with no digit.
+func isIdentifier(text string) bool { return isWord(text) && (text[0] < '0' || text[0] > '9') }
 
 // reservedNames cannot be declared: CEL's own words and the language's.
 var reservedNames = func() map[string]string {
@@ -198,9 +205,9 @@ var reservedNames = func() map[string]string {
 
 // declared checks a name that a file gives to something.
 func (p *parser) declared(w Word, what string) {
-	if !identifier.MatchString(w.Text) {
+	if !isIdentifier(w.Text) {
 		d := p.list.Errorf("bad-name", w.At, "%q cannot be the name of %s", w.Text, what)
-		if name, _, brace := strings.Cut(w.Text, "{"); brace && identifier.MatchString(strings.TrimSpace(name)) {
+		if name, _, brace := strings.Cut(w.Text, "{"); brace && isIdentifier(strings.TrimSpace(name)) {
 			d.Helped("a colon is missing: write `%s: {…}`", strings.TrimSpace(name))
 			return
 		}
@@ -212,14 +219,15 @@ func (p *parser) declared(w Word, what string) {
 	}
 }
 
-var dotted = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z0-9_]+)*$`)
-
 // declaredPath checks a name that is also a path below the prefix: it may have dots.
 func (p *parser) declaredPath(w Word, what string) {
-	if dotted.MatchString(w.Text) && strings.Contains(w.Text, ".") {
-		return
+	first, rest, dotted := strings.Cut(w.Text, ".")
+	for _, part := range strings.Split(rest, ".") {
+		dotted = dotted && isWord(part)
 	}
-	p.declared(w, what)
+	if !dotted || !isIdentifier(first) {
+		p.declared(w, what)
+	}
 }
 
 // results splits `k, v`.

@@ -1,7 +1,6 @@
 package syntax
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
 
@@ -279,8 +278,6 @@ func (p *parser) rowTable(n *yaml.Node) []RowEntry {
 	return out
 }
 
-var identifierOrCount = regexp.MustCompile(`^\w+$`)
-
 // row reads `n`, `a..b`, `n..`, `else`.
 func (p *parser) row(k Word) (Row, bool) {
 	row := Row{At: k.At}
@@ -293,11 +290,11 @@ func (p *parser) row(k Word) (Row, bool) {
 		w := Word{strings.TrimSpace(text), k.At}
 		w.At.Col += from
 		w.At.EndCol = w.At.Col + len([]rune(text))
-		if _, err := strconv.Atoi(w.Text); err == nil || identifier.MatchString(w.Text) {
+		if _, err := strconv.Atoi(w.Text); err == nil || isIdentifier(w.Text) {
 			return w, true
 		}
 		d := p.list.Errorf("bad-rows", w.At, "%q is no row count", k.Text)
-		if a, b, dash := strings.Cut(k.Text, "-"); dash && identifierOrCount.MatchString(a) && identifierOrCount.MatchString(b) {
+		if a, b, dash := strings.Cut(k.Text, "-"); dash && isWord(a) && isWord(b) {
 			d.Helped("write `%s..%s`", a, b)
 			return w, false
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 const (
@@ -63,14 +64,16 @@ func weightFiles(folder string) ([]string, error) {
 	return out, nil
 }
 
-var numberedName = regexp.MustCompile(`^model-(\d{1,6})-of-(\d{1,6})\.safetensors$`)
+var numberedName = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^model-(\d{1,6})-of-(\d{1,6})\.safetensors$`)
+})
 
 // numbered takes files without an index where their names tell that all are there.
 func numbered(folder string, there []string) ([]string, error) {
 	have := map[int]string{}
 	total := -1
 	for _, n := range there {
-		m := numberedName.FindStringSubmatch(n)
+		m := numberedName().FindStringSubmatch(n)
 		if m == nil {
 			continue
 		}
