@@ -148,6 +148,7 @@ type composer struct {
 
 // tables are what expanding found so far, as indices into the plan.
 type tables struct {
+	rootScalars map[string]*scalar // the model's parameters and lets
 	tensorIndex map[string]int
 	lacking     map[string]*lack // by place and name without numbers
 	weights     map[string]int

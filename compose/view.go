@@ -2,6 +2,7 @@ package compose
 
 import (
 	"fmt"
+	"maps"
 	"strconv"
 
 	"gopkg.in/yaml.v3"
@@ -41,11 +42,18 @@ func (s viewScope) Names() []string { return append(sortedKeys(s.facts), s.place
 // root is the place that a model's view and text entry begin from: its parameters and lets.
 func (c *composer) root(x *expansion, doc *syntax.Document) (place, bool) {
 	p := place{newFrame(x, doc, nil, ""), nil}
+	if c.rootScalars != nil { // they are those of every entry
+		maps.Copy(p.scalars, c.rootScalars)
+		return p, true
+	}
 	good := true
 	for i := range doc.Params {
 		good = x.blockDefault(p, &doc.Params[i], &syntax.Call{Callee: doc.Name}) && good
 	}
-	return p, p.declareLets(doc.Let) && good
+	if good = p.declareLets(doc.Let) && good; good {
+		c.rootScalars = maps.Clone(p.scalars)
+	}
+	return p, good
 }
 
 // applyView makes the canonical tensors of the checkpoint's.

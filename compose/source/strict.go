@@ -70,7 +70,6 @@ func (s *strict) tag(n *yaml.Node) {
 }
 
 func (s *strict) mapping(n *yaml.Node) {
-	seen := map[string]*yaml.Node{}
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		at := s.file.Range(key)
@@ -87,13 +86,21 @@ func (s *strict) mapping(n *yaml.Node) {
 		if plain := k.Style&(yaml.SingleQuotedStyle|yaml.DoubleQuotedStyle) == 0; plain && looksBoolean(k.Value) {
 			s.list.Errorf("yaml-boolean-key", at, "%s is a boolean to many YAML readers", k.Value).Helped("quote it: '%s'", k.Value)
 		}
-		if first := seen[k.Value]; first != nil {
+		if first := keyBefore(n, i, k.Value); first != nil {
 			s.list.Errorf("yaml-duplicate-key", at, "the key %s is there twice", k.Value).Because(s.file.Range(first), "first here").
 				Helped("keep one, or give it another name; lines that may repeat a name, as nodes do, are a list: each begins with `- `")
-			continue
 		}
-		seen[k.Value] = key
 	}
+}
+
+// keyBefore finds a word among the keys of a mapping that stand before one.
+func keyBefore(n *yaml.Node, before int, word string) *yaml.Node {
+	for i := 0; i < before; i += 2 {
+		if k := Deref(n.Content[i]); k.Kind == yaml.ScalarNode && k.Value == word {
+			return n.Content[i]
+		}
+	}
+	return nil
 }
 
 func looksBoolean(key string) bool {

@@ -125,7 +125,7 @@ func (p *parser) call(n *yaml.Node) *Call {
 // rejoin finds an unquoted call or list whose comma ended the value inside braces: `eps: pow(10, -5)` reads as a value
 // `pow(10` and a key `-5)`.
 func (p *parser) rejoin(pairs []pair) []pair {
-	var out []pair
+	out := pairs[:0]
 	for i := 0; i < len(pairs); i++ {
 		kv := pairs[i]
 		out = append(out, kv)

@@ -2,6 +2,7 @@ package syntax
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,14 +38,12 @@ func (p *parser) pairs(n *yaml.Node, what string) []pair {
 		p.wanted(n, what, yaml.MappingNode)
 		return nil
 	}
-	seen := map[string]bool{}
-	var out []pair
+	out := make([]pair, 0, len(n.Content)/2)
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		k := source.Deref(n.Content[i])
-		if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" || seen[k.Value] {
+		if k.Kind != yaml.ScalarNode || k.ShortTag() == "!!merge" || slices.ContainsFunc(out, func(p pair) bool { return p.key.Text == k.Value }) {
 			continue
 		}
-		seen[k.Value] = true
 		out = append(out, pair{Word{k.Value, p.at(n.Content[i])}, source.Deref(n.Content[i+1])})
 	}
 	if n.Style&yaml.FlowStyle != 0 {
