@@ -49,22 +49,41 @@ GR_AVX2 inline __m256 codes(const Decoder &d, const uint8_t *at) {
   return _mm256_cvtepi32_ps(_mm256_sub_epi32(sum, _mm256_set1_epi32(GR_TRELLIS_MIDDLE)));
 }
 
-// Gives a block's weights to the sink, eight at a time, in order. The windows of the first few wrap to the block's
-// first bytes; they are read from a copy of its last sixteen bytes with its first sixteen behind them.
+// The windows of a block's first few weights wrap to its first bytes: they are read from a copy of its last sixteen bytes with its first
+// sixteen behind them.
+struct Turn {
+  uint8_t bytes[32];
+  Turn(const uint8_t *block, int total) {
+    std::memcpy(bytes, block + total - 16, 16);
+    std::memcpy(bytes + 16, block, 16);
+  }
+};
+
+// Gives a block's weights to the sink, eight at a time, in order.
 template <class Sink>
 GR_AVX2 inline void each(const Decoder &d, const uint32_t *words, int T, Sink &sink) {
-  auto block = reinterpret_cast<const uint8_t *>(words);
-  int total = T * d.k / 8, start = total - d.k, t = 0;
-  uint8_t turn[32];
-  std::memcpy(turn, block + total - 16, 16);
-  std::memcpy(turn + 16, block, 16);
-  for (; start > total - 16; start -= d.k, t += 8) sink.even(t, codes(d, turn + (start - (total - 16))));
+  const auto *block = reinterpret_cast<const uint8_t *>(words);
+  const int total = T * d.k / 8;
+  const Turn turn(block, total);
+  int start = total - d.k, t = 0;
+  for (; start > total - 16; start -= d.k, t += 8) sink.put(t, codes(d, turn.bytes + (start - (total - 16))));
   for (; start >= d.k; start -= 2 * d.k, t += 16) {
-    __m256 a = codes(d, block + start), b = codes(d, block + start - d.k);
-    sink.even(t, a);
-    sink.odd(t + 8, b);
+    const __m256 a = codes(d, block + start), b = codes(d, block + start - d.k);
+    sink.put(t, a);
+    sink.put(t + 8, b);
   }
-  if (start >= 0) sink.even(t, codes(d, block + start));
+  if (start >= 0) sink.put(t, codes(d, block + start));
+}
+
+// The same of two rows' blocks at once: what they are multiplied with is read once, and their sums do not wait for one another.
+template <class Sink>
+GR_AVX2 inline void each_of_two(const Decoder &d, const uint32_t *first, const uint32_t *second, int T, Sink &sink) {
+  const auto *one = reinterpret_cast<const uint8_t *>(first), *two = reinterpret_cast<const uint8_t *>(second);
+  const int total = T * d.k / 8;
+  const Turn turn_one(one, total), turn_two(two, total);
+  int start = total - d.k, t = 0;
+  for (; start > total - 16; start -= d.k, t += 8) sink.put(t, codes(d, turn_one.bytes + (start - (total - 16))), codes(d, turn_two.bytes + (start - (total - 16))));
+  for (; start >= 0; start -= d.k, t += 8) sink.put(t, codes(d, one + start), codes(d, two + start));
 }
 
 GR_AVX2 inline float total(__m256 v) {
@@ -75,15 +94,15 @@ GR_AVX2 inline float total(__m256 v) {
 
 template <int M>
 struct Dot {
-  static constexpr int chains = M <= 2 ? 2 : 1;
-  __m256 sums[M][chains];
+  __m256 sums[M][2];
   const float *x;
   int64_t stride;
-  GR_AVX2 inline void even(int t, __m256 y) {
-    for (int m = 0; m < M; m++) sums[m][0] = _mm256_fmadd_ps(y, _mm256_loadu_ps(x + m * stride + t), sums[m][0]);
-  }
-  GR_AVX2 inline void odd(int t, __m256 y) {
-    for (int m = 0; m < M; m++) sums[m][chains - 1] = _mm256_fmadd_ps(y, _mm256_loadu_ps(x + m * stride + t), sums[m][chains - 1]);
+  GR_AVX2 inline void put(int t, __m256 y, __m256 z) {
+    for (int m = 0; m < M; m++) {
+      const __m256 v = _mm256_loadu_ps(x + m * stride + t);
+      sums[m][0] = _mm256_fmadd_ps(y, v, sums[m][0]);
+      sums[m][1] = _mm256_fmadd_ps(z, v, sums[m][1]);
+    }
   }
 };
 
@@ -91,20 +110,18 @@ template <int M>
 GR_AVX2 void reduce_rows(const Coded &w, const float *x, int64_t first, int64_t last, float *y, int64_t stride) {
   Decoder d;
   prepare(d, w.k);
-  for (int64_t r = first; r < last; r++) {
+  for (int64_t r = first; r < last; r += 2) {
+    const int64_t second = std::min(r + 1, last - 1); // the last row once more where it has no neighbour
     Dot<M> dot;
-    for (auto &m : dot.sums)
-      for (auto &s : m) s = _mm256_setzero_ps();
+    for (auto &m : dot.sums) m[0] = m[1] = _mm256_setzero_ps();
     dot.stride = w.columns;
     for (int64_t b = 0; b < w.blocks(); b++) {
       dot.x = x + b * w.T;
-      each(d, w.block(r, b), w.T, dot);
+      each_of_two(d, w.block(r, b), w.block(second, b), w.T, dot);
     }
-    float factor = w.factor(r);
     for (int m = 0; m < M; m++) {
-      __m256 s = dot.sums[m][0];
-      if constexpr (Dot<M>::chains == 2) s = _mm256_add_ps(s, dot.sums[m][1]);
-      y[m * stride + (r - first)] = total(s) * factor;
+      y[m * stride + (r - first)] = total(dot.sums[m][0]) * w.factor(r);
+      y[m * stride + (second - first)] = total(dot.sums[m][1]) * w.factor(second);
     }
   }
 }
@@ -116,16 +133,15 @@ void reduce(const Coded &w, const float *x, int M, int64_t first, int64_t last, 
 
 template <int M>
 struct Sum {
-  __m256 at[M];
+  __m256 at[M][2];
   float *sum;
   int T;
-  GR_AVX2 inline void even(int t, __m256 y) {
+  GR_AVX2 inline void put(int t, __m256 y, __m256 z) {
     for (int m = 0; m < M; m++) {
       float *s = sum + m * T + t;
-      _mm256_storeu_ps(s, _mm256_fmadd_ps(y, at[m], _mm256_loadu_ps(s)));
+      _mm256_storeu_ps(s, _mm256_fmadd_ps(z, at[m][1], _mm256_fmadd_ps(y, at[m][0], _mm256_loadu_ps(s))));
     }
   }
-  GR_AVX2 inline void odd(int t, __m256 y) { even(t, y); }
 };
 
 template <int M>
@@ -135,10 +151,14 @@ GR_AVX2 void scatter_rows(const Coded &w, const float *x, int64_t block, int64_t
   Sum<M> s;
   s.sum = sum;
   s.T = w.T;
-  for (int64_t r = first; r < last; r++) {
-    float factor = w.factor(r);
-    for (int m = 0; m < M; m++) s.at[m] = _mm256_set1_ps(x[m * w.rows + r] * factor);
-    each(d, w.block(r, block), w.T, s);
+  for (int64_t r = first; r < last; r += 2) {
+    const bool pair = r + 1 < last; // else the last row once more, times zero
+    const float one = w.factor(r), two = pair ? w.factor(r + 1) : 0;
+    for (int m = 0; m < M; m++) {
+      s.at[m][0] = _mm256_set1_ps(x[m * w.rows + r] * one);
+      s.at[m][1] = _mm256_set1_ps(pair ? x[m * w.rows + r + 1] * two : 0);
+    }
+    each_of_two(d, w.block(r, block), w.block(r + pair, block), w.T, s);
   }
 }
 
@@ -151,7 +171,7 @@ template <Weights kind>
 struct Store {
   __m256 scale;
   float *out;
-  GR_AVX2 inline void even(int t, __m256 y) {
+  GR_AVX2 inline void put(int t, __m256 y) {
     if constexpr (kind != Weights::codes) {
       const __m256 divisor = _mm256_set1_ps(GR_TRELLIS_DIVISOR), r = _mm256_set1_ps(1.0f / GR_TRELLIS_DIVISOR);
       __m256 q = _mm256_mul_ps(y, r);  // correctly rounded by the step after it (trellis_code.h)
@@ -165,7 +185,6 @@ struct Store {
     }
     _mm256_storeu_ps(out + t, y);
   }
-  GR_AVX2 inline void odd(int t, __m256 y) { even(t, y); }
 };
 
 template <Weights kind>
