@@ -97,11 +97,15 @@ func gatherOf(b *registry.ClassBuild, role string) (gathered, error) {
 	if n := w.Weight.Ndim(); n != 3 {
 		return nil, fmt.Errorf("%s has %s; [count, out, in] is wanted", role, count(n, "axis", "axes"))
 	}
-	run, err := gatherQuantised(b, w), error(nil)
-	if w.Facts.Storage == "dense" {
+	var run gathered
+	var err error
+	switch {
+	case w.Facts.Storage == "dense":
 		run, err = gatherDense(b, w.Weight)
-	} else if !w.Scales.Valid() {
+	case !w.Scales.Valid():
 		return nil, fmt.Errorf("%s is quantised and was given no scales", role)
+	default:
+		run, err = gatherQuantised(b, w)
 	}
 	if err != nil || !w.Bias.Valid() {
 		return run, err
@@ -111,12 +115,16 @@ func gatherOf(b *registry.ClassBuild, role string) (gathered, error) {
 	}, nil
 }
 
-func gatherQuantised(b *registry.ClassBuild, w registry.Opened) gathered {
+func gatherQuantised(b *registry.ClassBuild, w registry.Opened) (gathered, error) {
 	f, steps := w.Facts, newSteps(b, w)
+	ours, err := newInOrderExperts(b, w)
 	return func(c *registry.Call, x, indices mlx.Array, sorted bool) mlx.Array {
+		if y, ok := ours.gather(c, x, indices); ok {
+			return y
+		}
 		scales, biases := steps.of(c, x)
 		return c.GatherQMM(x, w.Weight, scales, biases, mlx.Array{}, indices, true, f.Group, f.Bits, f.Mode, sorted)
-	}
+	}, err
 }
 
 func gatherDense(b *registry.ClassBuild, w mlx.Array) (gathered, error) {

@@ -16,6 +16,7 @@ type inOrder struct {
 	workers  *native.Workers
 	products *native.Products
 	kind     productKind
+	count    int // matrices of experts
 	agreed   map[any]any
 }
 
@@ -30,7 +31,36 @@ const inOrderDoc = " On CPUs with AVX2, products of float32, float16 and bfloat1
 
 // newInOrder is nil where MLX's product has to be taken.
 func newInOrder(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
-	if b.Workers == nil || !native.InOrderRuns() || b.Kind != "linear" && b.Kind != "head" || w.Weight.Ndim() != 2 {
+	if b.Kind != "linear" && b.Kind != "head" {
+		return nil, nil
+	}
+	return orderedOf(b, w)
+}
+
+// newInOrderExperts takes stacked matrices with codes, [count, out, in].
+func newInOrderExperts(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
+	if b.Workers == nil || w.Facts.Mode != "affine" || !w.Biases.Valid() {
+		return nil, nil
+	}
+	count := w.Weight.Dim(0)
+	for _, a := range []*mlx.Array{&w.Weight, &w.Scales, &w.Biases} {
+		if rows, err := a.InRows(); !rows || err != nil {
+			return nil, err
+		}
+		*a = b.Keep(b.Scope.Reshape(*a, []int{-1, a.Dim(-1)}))
+	}
+	if err := b.Scope.Err(); err != nil {
+		return nil, err
+	}
+	o, err := orderedOf(b, w)
+	if o != nil {
+		o.count = count
+	}
+	return o, err
+}
+
+func orderedOf(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
+	if b.Workers == nil || !native.InOrderRuns() || w.Weight.Ndim() != 2 {
 		return nil, nil
 	}
 	kind := productKind{bits: 16, sums: w.Weight.Dtype()}
@@ -71,15 +101,27 @@ func newInOrder(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
 
 // of is the product; false where it is MLX's to compute.
 func (o *inOrder) of(c *registry.Call, x mlx.Array) (mlx.Array, bool) {
-	if o == nil {
-		return mlx.Array{}, false
-	}
-	kind := o.kind
-	kind.sums = dtype.Promote(x.Dtype(), kind.sums)
-	if kind.bits == 16 && kind != o.kind || !kind.sums.IsFloat() || !o.agrees(c.Stream(), kind) {
+	if !o.takes(c, x) {
 		return mlx.Array{}, false
 	}
 	return o.products.Apply(c.Scope, []mlx.Array{x})[0], true
+}
+
+// gather is the product of x [.., 1, in] with the experts that indices name; false where it is MLX's to compute.
+func (o *inOrder) gather(c *registry.Call, x, indices mlx.Array) (mlx.Array, bool) {
+	if !o.takes(c, x) {
+		return mlx.Array{}, false
+	}
+	return o.products.Gather(c.Scope, o.count, x, indices), true
+}
+
+func (o *inOrder) takes(c *registry.Call, x mlx.Array) bool {
+	if o == nil || !x.Valid() {
+		return false
+	}
+	kind := o.kind
+	kind.sums = dtype.Promote(x.Dtype(), kind.sums)
+	return (kind.bits != 16 || kind == o.kind) && kind.sums.IsFloat() && o.agrees(c.Stream(), kind)
 }
 
 // agrees tells whether a product of a kind has MLX's bits, and tries it where nobody has.

@@ -109,3 +109,42 @@ func TestInOrderOfWhatIsNotFinite(t *testing.T) {
 		}
 	}
 }
+
+// TestInOrderOfExperts holds products with gathered matrices to gather_qmm, in the forms that experts ask for: rows for all of
+// their experts, a row for each, rows in the order of experts.
+func TestInOrderOfExperts(t *testing.T) {
+	needsInOrder(t)
+	for _, d := range []dtype.Dtype{dtype.Float32, dtype.Bfloat16} {
+		r := newRig(t)
+		workers, err := native.NewWorkers(2)
+		require.NoError(t, err)
+		r.ends = append(r.ends, workers.Free)
+		w := quantised(r, r.filled(d, 1, 5, 37, 320), "affine", 4, 64)
+		memo := map[any]any{}
+		o, err := newInOrderExperts(&registry.ClassBuild{Workers: workers, Scope: r.scope, Keep: r.keep, Memo: memo,
+			Cleanup: func(f func()) { r.ends = append([]func(){f}, r.ends...) }}, w)
+		require.NoError(t, err)
+		require.NotNil(t, o)
+		named := func(shape ...int) mlx.Array {
+			n := make([]int32, r.filled(d, 1, shape...).Size())
+			for i := range n {
+				n[i] = int32(i * 7 % 11 % 5)
+			}
+			a, err := mlx.FromInt32s(n, shape...)
+			require.NoError(t, err)
+			return r.scope.Astype(r.scope.Own(a), dtype.Uint32)
+		}
+		for _, c := range []struct{ x, indices []int }{
+			{[]int{2, 3, 1, 1, 320}, []int{2, 3, 4}}, {[]int{2, 3, 4, 1, 320}, []int{2, 3, 4}}, {[]int{300, 1, 320}, []int{300}}, {[]int{1, 1, 1, 1, 320}, []int{1, 1, 1}},
+		} {
+			x, indices := r.filled(d, 2, c.x...), named(c.indices...)
+			want := r.scope.GatherQMM(x, w.Weight, w.Scales, w.Biases, mlx.Array{}, indices, true, 64, 4, "affine", false)
+			got, ok := o.gather(r.call, x, indices)
+			require.NoError(t, r.call.Err())
+			require.True(t, ok)
+			same(t, want, got)
+		}
+		o.gather(r.call, r.filled(d, 2, 3, 1, 320), named(2))
+		require.ErrorContains(t, r.call.ResetErr(), "cannot be broadcast")
+	}
+}

@@ -27,18 +27,6 @@ Affine affine_of(const AffineLayout &l, const array &codes, const array &scales,
 
 namespace {
 
-// Weights that one value is multiplied with, ready: MLX is not told of them in a forward, since each input of a primitive
-// costs it as much as a primitive does.
-struct Weights {
-  std::shared_ptr<Workers> on;
-  std::vector<array> kept; // codes, scales, biases and bias of each, evaluated
-  std::vector<AffineLayout> layouts;
-  std::vector<Member> members; // without y and sum
-  std::vector<Dtype> dtypes;   // that x is promoted to
-  Form form;
-  int tile;
-};
-
 // A matrix of half-precision numbers.
 AffineLayout dense_layout(const array &weight) {
   const Type type = type_of(weight.dtype(), "weight");

@@ -84,3 +84,7 @@ func (p *Products) products(s *mlx.Scope, x, gain, residual mlx.Array) []mlx.Arr
 	}
 	return out
 }
+
+func (p *Products) gather(s *mlx.Scope, count int, x, indices mlx.Array) mlx.Array {
+	return one(s, C.grn_gather(C.uintptr_t(p.handle), C.uintptr_t(s.Stream().Handle()), C.int(count), handle(x), handle(indices)))
+}

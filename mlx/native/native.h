@@ -43,6 +43,10 @@ typedef struct {
 // x [.., inputs] w^T + bias -> [.., outputs] for each of the weights, into out. The error, or null.
 char *grn_affine_products(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_around around, uintptr_t *out);
 
+// The one weight is `count` matrices below each other, in order (Form): x [.., 1, inputs] times those that indices (uint32 or
+// int32, in row order) name, [.., 1, outputs of one]; the axes before are broadcast.
+grn_one grn_gather(uintptr_t weights, uintptr_t stream, int count, uintptr_t x, uintptr_t indices);
+
 // How many primitives evaluating n arrays would run.
 int grn_nodes(const uintptr_t *arrays, int n);
 

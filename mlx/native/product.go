@@ -103,3 +103,13 @@ func (p *Products) Apply(s *mlx.Scope, in []mlx.Array) []mlx.Array {
 	}
 	return p.products(s, in[0], gain, residual)
 }
+
+// Gather takes the one weight, of the form InOrder and with codes, as count matrices one below the other: x [.., 1, inputs] is
+// multiplied by those that indices name (uint32 or int32), [.., 1, outputs of one]. The axes of x before the last two are
+// broadcast to those of indices.
+func (p *Products) Gather(s *mlx.Scope, count int, x, indices mlx.Array) mlx.Array {
+	if s.Err() != nil {
+		return mlx.Array{}
+	}
+	return p.gather(s, count, x, s.Contiguous(indices, false))
+}

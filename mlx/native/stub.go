@@ -18,6 +18,8 @@ func (p *Products) products(s *mlx.Scope, _, _, _ mlx.Array) []mlx.Array {
 	return make([]mlx.Array, p.members)
 }
 
+func (p *Products) gather(s *mlx.Scope, _ int, _, _ mlx.Array) mlx.Array { return none(s) }
+
 func (m *MLP) ready() (uintptr, error) { return 0, mlx.ErrNoMLX }
 func freeMLP(uintptr)                  {}
 
