@@ -154,12 +154,10 @@ template <int N, class C> struct Pair {
       v[0] = _mm256_and_si256(c, low), v[1] = _mm256_and_si256(_mm256_srli_epi16(c, 4), low);
       v[2] = _mm256_and_si256(_mm256_srli_epi16(c, 8), low), v[3] = _mm256_srli_epi16(c, 12);
     } else {
-      alignas(32) uint8_t b[64];
-      if constexpr (N != 8) bytes<N>(p, b), bytes<N>(p + 4 * N, b + 32), p = b;
+      const __m256i even = (__m256i)bytes<N>(p), odd = (__m256i)bytes<N>(p + 4 * N);
 #pragma GCC unroll 2
       for (int h = 0; h < 2; h++) {
-        const __m256i c = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128((const __m128i *)(p + 16 * h))),
-                                                  _mm_loadu_si128((const __m128i *)(p + 32 + 16 * h)), 1);
+        const __m256i c = h ? _mm256_permute2x128_si256(even, odd, 0x31) : _mm256_permute2x128_si256(even, odd, 0x20);
         if constexpr (Q == 1) v[h] = c;
         else v[2 * h] = _mm256_and_si256(c, _mm256_set1_epi16(255)), v[2 * h + 1] = _mm256_srli_epi16(c, 8);
       }

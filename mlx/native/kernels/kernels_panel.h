@@ -66,38 +66,59 @@ void panel_f32(const Affine &w, const float *x, int64_t x_stride, int64_t rows, 
 // inputs the scales and biases of the 16.
 size_t panel_q_room(int q, const Affine &w) { return (size_t)(w.inputs * kPanel * q + w.inputs / kRun * 2 * kPanel * (int64_t)sizeof(float)); }
 
+// The scales and biases of 8 of the outputs, `to` for each run 2 kPanel apart, the biases kPanel behind.
+template <int N, int Q, Type T> void unpack_scales(const Affine &w, int64_t first, float *to) {
+  const int64_t groups = w.groups();
+  const int share = w.group / kRun;
+  const auto at = [&](const void *of, int o, int64_t g) { return (const char *)of + ((first + o) * groups + g) * (int64_t)size_of(T); };
+  for (int64_t done = 0; done < groups;) {
+    const int64_t n = least<int64_t>(8, groups), g = least(done, groups - n); // eight at a time, at the end some again
+    vf s[8], b[8];
+    for (int o = 0; o < 8; o++) {
+      s[o] = b[o] = all(0);
+      if (first + o >= w.outputs) continue;
+      if (n == 8)
+        s[o] = numbers<T>(at(w.scales, o, g)), b[o] = numbers<T>(at(w.biases, o, g));
+      else
+        for (int k = 0; k < n; k++) s[o][k] = number<T>(at(w.scales, o, g), k), b[o][k] = number<T>(at(w.biases, o, g), k);
+    }
+    transpose(s), transpose(b);
+    for (int64_t k = done - g; k < n; k++, done++) {
+      if constexpr (kShift<N, Q> != 0) b[k] = fma(s[k], all(kShift<N, Q>), b[k]);
+      for (int i = 0; i < share; i++, to += 2 * kPanel) store(to, s[k]), store(to + kPanel, b[k]);
+    }
+  }
+}
+
 template <int N, int Q> void unpack_q(const Affine &w, int64_t first, uint8_t *codes, float *scales) {
-  const int64_t groups = w.groups(), row = w.row_bytes();
-  for (int64_t i = 0; i < w.inputs / kRun; i++) {
-    float *s = scales + 2 * kPanel * i;
-    const int64_t g = i * kRun / w.group;
-    for (int h = 0; h < 2; h++) {
-      vf r[Q][8];
-      for (int o = 0; o < 8; o++) {
-        const int64_t n = first + 8 * h + o;
-        uint8_t b[32];
-        float scale = 0, bias = 0;
-        if (n >= w.outputs) {
-          __builtin_memset(b, 0, sizeof b);
-        } else {
-          bytes<N>(w.codes + n * row + 4 * N * i, b);
-          scale = number(w.type, w.scales, n * groups + g), bias = number(w.type, w.biases, n * groups + g);
-        }
-        s[8 * h + o] = scale;
-        s[kPanel + 8 * h + o] = kShift<N, Q> == 0 ? bias : bias + scale * kShift<N, Q>;
+  const int64_t row = w.row_bytes();
+  for (int h = 0; h < 2; h++, first += 8) {
+    switch (w.type) {
+      case Type::f32: unpack_scales<N, Q, Type::f32>(w, first, scales + 8 * h); break;
+      case Type::f16: unpack_scales<N, Q, Type::f16>(w, first, scales + 8 * h); break;
+      case Type::bf16: unpack_scales<N, Q, Type::bf16>(w, first, scales + 8 * h);
+    }
+    for (int64_t i = 0; i < w.inputs / kRun; i++) {
+      vf r[8]; // 32 codes of an output, then 4 of 8 outputs
+      for (int o = 0; o < 8; o++) r[o] = first + o < w.outputs ? bytes<N>(w.codes + (first + o) * row + 4 * N * i) : all(0);
+      transpose(r);
+      for (int k = 0; k < 8; k++) {
+        uint8_t *to = codes + (8 * i + k) * Q * 4 * kPanel + 32 * h;
         if constexpr (Q == 1) {
-          __builtin_memcpy(&r[0][o], b, 32);
-          if constexpr (kShift<N, Q> != 0) r[0][o] = (vf)((vu)r[0][o] ^ 0x80808080u);
+          store((float *)to, kShift<N, Q> == 0 ? r[k] : (vf)((vu)r[k] ^ 0x80808080u));
         } else {
-          uint16_t wide[32];
-          for (int k = 0; k < 32; k++) wide[k] = b[k];
-          __builtin_memcpy(&r[0][o], wide, 32);
-          __builtin_memcpy(&r[Q - 1][o], wide + 16, 32);
+#if GR_AVX2
+          const auto wide = [&](int f) { // the codes f and f + 1 of each four as words
+            const int8_t a = (int8_t)f, b = (int8_t)(f + 1);
+            const __m128i places = _mm_setr_epi8(a, -1, b, -1, a + 4, -1, b + 4, -1, a + 8, -1, b + 8, -1, a + 12, -1, b + 12, -1);
+            return (vf)_mm256_shuffle_epi8((__m256i)r[k], _mm256_set_m128i(places, places));
+          };
+          store((float *)to, wide(0)), store((float *)(to + 4 * kPanel), wide(2));
+#else
+          const vu low = (vu)r[k] & 0x00ff00ffu, high = (vu)r[k] >> 8 & 0x00ff00ffu; // codes 0 and 2, 1 and 3
+          store((float *)to, (vf)((low & 0xffffu) | high << 16)), store((float *)(to + 4 * kPanel), (vf)(low >> 16 | (high & 0xffff0000u)));
+#endif
         }
-      }
-      for (int q = 0; q < Q; q++) {
-        transpose(r[q]);
-        for (int k = 0; k < 8; k++) __builtin_memcpy(codes + (8 * (Q * i + q) + k) * 4 * kPanel + 32 * h, &r[q][k], 32);
       }
     }
   }

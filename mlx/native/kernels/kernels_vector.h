@@ -115,6 +115,20 @@ template <Type T> GR_INLINE vf numbers(const void *p) {
 #endif
 }
 
+// N bytes as a number. (Copied into a larger variable they would be stored and read again, which waits for the store.)
+template <int N> GR_INLINE uint64_t number_of(const uint8_t *p) {
+  uint16_t a;
+  uint32_t b;
+  __builtin_memcpy(&a, p, 2);
+  if constexpr (N == 2) return a;
+  if constexpr (N == 3) return a | (uint32_t)p[2] << 16;
+  __builtin_memcpy(&b, p, least(N, 4));
+  if constexpr (N == 4) return b;
+  if constexpr (N == 5) return b | (uint64_t)p[4] << 32;
+  __builtin_memcpy(&a, p + least(N - 2, 4), 2);
+  return b | (uint64_t)a << 32;
+}
+
 // 8 codes of N bits each, from N bytes, as integers.
 template <int N> GR_INLINE vu codes(const uint8_t *p) {
   if constexpr (N == 8) {
@@ -124,13 +138,11 @@ template <int N> GR_INLINE vu codes(const uint8_t *p) {
     return vu{p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7]};
 #endif
   } else if constexpr (N <= 4) {
-    uint32_t w = 0;
-    __builtin_memcpy(&w, p, N);
+    const uint32_t w = (uint32_t)number_of<N>(p);
     const vu shifts = {0, N, 2 * N, 3 * N, 4 * N, 5 * N, 6 * N, 7 * N};
     return (vu{w, w, w, w, w, w, w, w} >> shifts) & ((1u << N) - 1);
   } else {
-    uint64_t w = 0;
-    __builtin_memcpy(&w, p, N);
+    const uint64_t w = number_of<N>(p);
     vu r;
     for (int i = 0; i < 8; i++) r[i] = (uint32_t)(w >> (i * N)) & ((1u << N) - 1);
     return r;
@@ -156,8 +168,7 @@ template <int N> GR_INLINE void bytes(const uint8_t *p, uint8_t *out) {
 #endif
   } else {
     for (int i = 0; i < 4; i++) {
-      uint64_t w = 0;
-      __builtin_memcpy(&w, p + N * i, N);
+      uint64_t w = number_of<N>(p + N * i);
 #if GR_AVX2
       w = _pdep_u64(w, 0x0101010101010101u * ((1u << N) - 1));
       __builtin_memcpy(out + 8 * i, &w, 8);
@@ -166,6 +177,23 @@ template <int N> GR_INLINE void bytes(const uint8_t *p, uint8_t *out) {
 #endif
     }
   }
+}
+
+// The same in a vector.
+template <int N> GR_INLINE vf bytes(const uint8_t *p) {
+#if GR_AVX2
+  if constexpr (N == 4) {
+    const __m128i low = _mm_set1_epi8(15), w = _mm_loadu_si128((const __m128i *)p);
+    const __m128i a = _mm_and_si128(w, low), b = _mm_and_si128(_mm_srli_epi16(w, 4), low);
+    return (vf)_mm256_set_m128i(_mm_unpackhi_epi8(a, b), _mm_unpacklo_epi8(a, b));
+  } else if constexpr (N != 8) {
+    const auto eight = [p](int i) { return (int64_t)_pdep_u64(number_of<N>(p + N * i), 0x0101010101010101u * ((1u << N) - 1)); };
+    return (vf)_mm256_setr_epi64x(eight(0), eight(1), eight(2), eight(3));
+  }
+#endif
+  vf v;
+  bytes<N>(p, (uint8_t *)&v);
+  return v;
 }
 
 // Rows of 8 become columns.
