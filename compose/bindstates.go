@@ -41,13 +41,6 @@ func parseKV(text string) (kvScheme, error) {
 	return kvScheme{"affine", bits, group}, nil
 }
 
-func schemeText(s *plan.State) string {
-	if s.Scheme == "" {
-		return "plain"
-	}
-	return fmt.Sprintf("%s %d bits g%d", s.Scheme, s.Bits, s.Group)
-}
-
 // bindStates applies the variants' lines about states.
 func (c *composer) bindStates() bool {
 	good := true
@@ -76,7 +69,7 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 			continue
 		}
 		matched = true
-		scope := v.scope.with(facts{"state": stateRecord(s)})
+		scope := v.scope.with(facts{"state": c.stateRecord(s)})
 		if line.When != nil {
 			holds, ok := c.truth(line.When, scope, "a condition")
 			if !ok {
@@ -96,6 +89,9 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 			}
 			s.Rollback = line.Rollback.Text
 		}
+		if line.Scheme != nil && !c.storeAs(s, line.Scheme) {
+			return false
+		}
 		for _, span := range spans {
 			if !c.readClass(v, s, line, span, scope) {
 				return false // the other states would say the same
@@ -114,6 +110,25 @@ func (c *composer) stateLine(v *variant, line *syntax.StateLine) bool {
 	return good
 }
 
+// storeAs has a cache keep its keys and values in another dtype: narrowed as they come in, widened where they are read.
+func (c *composer) storeAs(s *plan.State, word *syntax.Word) bool {
+	if s.Kind != "cache" {
+		c.list.Errorf("state-scheme", word.At, "%s is stored as its kind, %s, says; a cache alone is stored otherwise", generalised(s.Path), s.Kind).
+			Because(s.At, "declared here").Helped("leave it out by a condition: when: state.kind == 'cache'")
+		return false
+	}
+	if c.opened[s.Path] != "" && word.Text != "plain" {
+		c.list.Errorf("state-scheme", word.At, "%s takes the arrays of the cache %s as they are; they cannot be stored as %s", c.opened[s.Path], generalised(s.Path), word.Text).
+			Because(s.At, "declared here").Helped("leave it out by a condition: when: '!state.opened'")
+		return false
+	}
+	s.Scheme, s.Bits, s.Group = word.Text, 0, 0
+	if word.Text == "plain" || word.Text == s.Dtype.String() {
+		s.Scheme = ""
+	}
+	return true
+}
+
 func rowsOf(entries []syntax.RowEntry) []syntax.Row {
 	rows := make([]syntax.Row, len(entries))
 	for i := range entries {
@@ -123,8 +138,9 @@ func rowsOf(entries []syntax.RowEntry) []syntax.Row {
 }
 
 // stateRecord is a state as a line's condition sees it.
-func stateRecord(s *plan.State) expr.Value {
-	return expr.Record("state", map[string]any{"scheme": or(s.Scheme, "plain"), "bits": s.Bits, "group": s.Group})
+func (c *composer) stateRecord(s *plan.State) expr.Value {
+	return expr.Record("state", map[string]any{"kind": s.Kind, "dtype": s.Dtype.String(), "opened": c.opened[s.Path] != "",
+		"scheme": or(s.Scheme, "plain"), "bits": s.Bits, "group": s.Group})
 }
 
 // readClass binds the class of one span of rows to a state, in the variant's entries.
@@ -153,7 +169,7 @@ func (c *composer) readClass(v *variant, s *plan.State, line *syntax.StateLine, 
 	if !c.suits(class, at) {
 		return false
 	}
-	stored := plan.Facts{Storage: or(s.Scheme, "plain"), Dtype: s.Dtype, Bits: s.Bits, Group: s.Group, Mode: s.Scheme}
+	stored := plan.Facts{Storage: or(s.Scheme, "plain"), Dtype: s.Holds(), Bits: s.Bits, Group: s.Group, Mode: s.Scheme}
 	if err := class.Accept(registry.StateRead, map[string]plan.Facts{"state": stored}); err != nil {
 		c.list.Errorf("class-refuses", at, "%s does not read %s: %v", class.Name, generalised(s.Path), err).Because(s.At, "the state is declared here").
 			Helped("read it so under a condition: when: state.scheme == 'affine' && state.bits == 4 && state.group == 64")

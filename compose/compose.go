@@ -157,6 +157,7 @@ type tables struct {
 	exact       map[exactKey]*registry.Class
 	ports       map[portKey]*resolved
 	states      map[string]int
+	opened      map[string]string // the operator that takes a cache's arrays, by the path of the state
 	instances   map[string]int
 	notes       []portNote // of each port
 	grouped     map[portKey]*groupDecl
@@ -307,7 +308,7 @@ func (c *composer) compose(doc *syntax.Document) {
 
 // reset forgets what one expansion found, so that the next begins anew.
 func (c *composer) reset() {
-	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, factNumbers: map[plan.Facts]int{}, exact: map[exactKey]*registry.Class{}, ports: map[portKey]*resolved{}, states: map[string]int{},
+	c.tables = tables{tensorIndex: map[string]int{}, lacking: map[string]*lack{}, weights: map[string]int{}, factNumbers: map[plan.Facts]int{}, exact: map[exactKey]*registry.Class{}, ports: map[portKey]*resolved{}, states: map[string]int{}, opened: map[string]string{},
 		instances: map[string]int{}, grouped: map[portKey]*groupDecl{}}
 	c.offTensors = map[string]bool{}
 }

@@ -162,6 +162,9 @@ func writeRows(b *strings.Builder, p *plan.Plan) {
 		writeFused(b, p, &g)
 	}
 	for _, s := range p.States {
+		if s.Scheme != "" && s.Bits == 0 {
+			fmt.Fprintf(b, "%s: %s stored as %s\n", s.Path, s.Dtype, s.Stored())
+		}
 		for _, r := range s.Reads {
 			fmt.Fprintf(b, "%s: read in %s at %d..%d by %s\n", s.Path, r.Entry, r.First, r.Last, r.Class)
 		}

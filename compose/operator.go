@@ -346,10 +346,16 @@ func (x *expansion) opensPlain(call *syntax.Call, op *registry.Operator, inf *re
 	if s == nil && len(inf.Inputs) > 0 {
 		s = inf.Inputs[0].State
 	}
-	if s == nil || s.Scheme == "" {
+	if s == nil {
 		return true
 	}
-	x.c.list.Errorf("state-scheme", call.Callee.At, "%s takes the cache's arrays as they are; the request stores %s as %s", op.Name, s.Path, schemeText(s)).In(prefix).
+	if s.Scheme == "" {
+		path := s.Path
+		x.c.opened[path] = op.Name
+		x.trace.again(func(y *copying) bool { x.c.opened[y.path(path)] = op.Name; return true })
+		return true
+	}
+	x.c.list.Errorf("state-scheme", call.Callee.At, "%s takes the cache's arrays as they are; the request stores %s as %s", op.Name, s.Path, s.Stored()).In(prefix).
 		Because(s.At, "declared here").Helped("only `attend` with `state: …` reads such a cache; compose this model with request.kv ''")
 	return false
 }

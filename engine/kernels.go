@@ -33,8 +33,8 @@ func checkKernels(p *plan.Plan, r *registry.Registry, device string) error {
 		return nil
 	}
 	for i := range p.States {
-		if s := &p.States[i]; s.Scheme != "" {
-			return at(s.Path, s.At, fmt.Errorf("the cache is asked for in %s, %d bits, groups of %d; this build's caches hold the activations' dtype", s.Scheme, s.Bits, s.Group))
+		if s := &p.States[i]; s.Bits > 0 {
+			return at(s.Path, s.At, fmt.Errorf("the cache is asked for in %s; this build's caches hold keys and values as numbers", s.Stored()))
 		}
 	}
 	for g := range p.Programs {

@@ -215,7 +215,7 @@ func state(s *plan.State, reg *registry.Registry) State {
 		out.PerPosition, out.Fixed = kind.Bytes(*s)
 	}
 	if s.Scheme != "" {
-		out.Scheme = fmt.Sprintf("%s %d bits g%d", s.Scheme, s.Bits, s.Group)
+		out.Scheme = s.Stored()
 	}
 	for _, r := range s.Reads {
 		out.Reads = append(out.Reads, Read{r.Entry, Rows{r.First, r.Last}, r.Class + ArgsText(r.Args), line(r.At)})

@@ -40,7 +40,7 @@ func attendStepOf(j *registry.Joined) (attendStep, bool) {
 	s := attendStep{gains: [2]int{-1, -1}, inputs: len(j.Call.In), operand: len(j.Call.In)}
 	in := j.Call.In
 	given := func(i int) bool { return i < len(in) && in[i].Kind != plan.FromNothing }
-	if j.State == nil || j.State.Kind != "cache" || j.State.Scheme != "" || j.Call.Read > 0 || !given(1) || given(3) || given(4) ||
+	if j.State == nil || j.State.Kind != "cache" || j.State.Bits > 0 || j.Call.Read > 0 || !given(1) || given(3) || given(4) ||
 		j.Call.Args.Has("causal") && !j.Call.Args.Bool("causal") || in[1].Type.Dtype != in[2].Type.Dtype {
 		return s, false
 	}
@@ -186,7 +186,8 @@ func (s *attendStep) single(j *registry.Joined) (registry.Run, error) {
 // positions before offset alone, and forwards run one after another on one stream.
 func (c *fullCache) attend(call *registry.Call, a *native.Attention, q, k, v mlx.Array) mlx.Array {
 	s, n := call.Scope, k.Dim(positionsAxis(a.Layout[1]))
-	keys, values := c.room(s, c.rows(k, c.dim, a.K), c.rows(v, c.valueDim, native.HeadNorm{}), n)
+	ofKeys, ofValues := c.rows(k, v, a.K)
+	keys, values := c.room(s, ofKeys, ofValues, n)
 	y, keys, values := a.Append(s, q, k, v, keys, values, c.place())
 	if !c.hold(s, keys, values) {
 		return mlx.Array{}
@@ -214,7 +215,8 @@ func (c *fullCache) Take() native.Place {
 // that show what is overwritten none is read after this step, as the joint's Accept makes sure.
 func (c *rotatingCache) attend(call *registry.Call, a *native.Attention, q, k, v mlx.Array) mlx.Array {
 	s := call.Scope
-	keys, values, at := c.room(s, c.rows(k, c.dim, a.K), c.rows(v, c.valueDim, native.HeadNorm{}))
+	ofKeys, ofValues := c.rows(k, v, a.K)
+	keys, values, at := c.room(s, ofKeys, ofValues)
 	if !c.straight { // after several positions they are the projections' own arrays
 		keys, values = s.Contiguous(keys, false), s.Contiguous(values, false)
 	}
@@ -256,11 +258,13 @@ func positionsAxis(layout int) int {
 	return 1
 }
 
-// rows is what the cache keeps of an array in any layout, after a norm.
-func (g geometry) rows(a mlx.Array, dim int, norm native.HeadNorm) cacheRows {
-	r := cacheRows{batch: a.Dim(0), heads: g.heads, dim: dim, dtype: a.Dtype()}
+// rows is what the cache keeps of keys and values in any layout, the keys after a norm.
+func (c *kvArrays) rows(k, v mlx.Array, norm native.HeadNorm) (keys, values cacheRows) {
+	c.wide = [2]mlx.Dtype{k.Dtype(), v.Dtype()}
 	if norm.On && norm.Gain.Valid() {
-		r.dtype = dtype.Promote(r.dtype, norm.Gain.Dtype())
+		c.wide[0] = dtype.Promote(k.Dtype(), norm.Gain.Dtype())
 	}
-	return r
+	keys = cacheRows{batch: k.Dim(0), heads: c.heads, dim: c.dim, dtype: c.holds(c.wide[0])}
+	values = cacheRows{batch: k.Dim(0), heads: c.heads, dim: c.valueDim, dtype: c.holds(c.wide[1])}
+	return keys, values
 }

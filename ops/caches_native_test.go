@@ -232,6 +232,66 @@ func TestAttendStepsThroughAWindow(t *testing.T) {
 	}
 }
 
+// A cache of another dtype holds what is written narrowed, and is read in the dtype that was written; the kernel reads it as
+// MLX's attention reads it widened.
+func TestCachesNarrow(t *testing.T) {
+	r := newRig(t)
+	workers, err := native.NewWorkers(2)
+	require.NoError(t, err)
+	r.ends = append(r.ends, workers.Free)
+	a := &native.Attention{Workers: workers, Scale: 0.25}
+	const n = 30
+	q, k, v := r.filled(dtype.Float32, 1, 1, 4, n, 16), r.filled(dtype.Float32, 2, 1, 2, n, 16), r.filled(dtype.Float32, 5, 1, 2, n, 16)
+	for _, limit := range []string{"", "window", "chunk"} {
+		decl := cacheState("heads", 2, "dim", 16)
+		if limit != "" {
+			decl = cacheState("heads", 2, "dim", 16, limit, 8)
+		}
+		decl.Dtype, decl.Scheme = dtype.Float32, "bfloat16"
+		kv := newCache(r, decl)
+		per, _ := cacheKind().Bytes(*decl)
+		require.True(t, limit != "" || per == 2*2*16*2)
+		first := 0
+		for _, count := range []int{3, 1, 1, 9, 1, 1, 1, 13} {
+			kv.Begin()
+			clear(r.call.Memo)
+			cut := func(a mlx.Array) mlx.Array { return along(r.scope, a, 2, first, first+count) }
+			switch cache := kv.(type) {
+			case *fullCache:
+				y := cache.attend(r.call, a, cut(q), cut(k), cut(v))
+				keys, values := cache.Read(r.call.Scope)
+				want := r.call.FastScaledDotProductAttention(cut(q), keys, values, 0.25, "causal", mlx.Array{}, mlx.Array{}, false)
+				d, err := r.scope.Max(r.scope.Abs(r.scope.Subtract(want, y)), false).ItemFloat()
+				require.NoError(t, err)
+				require.Less(t, d, 1e-5, "position %d", first)
+			case *rotatingCache:
+				if count == 1 {
+					cache.attend(r.call, a, cut(q), cut(k), cut(v))
+					break
+				}
+				kv.Update(r.call.Scope, cut(k), cut(v))
+			default:
+				kv.Update(r.call.Scope, cut(k), cut(v))
+			}
+			keys, values := kv.Read(r.call.Scope)
+			require.NoError(t, r.call.Err())
+			require.Equal(t, dtype.Float32, keys.Dtype())
+			for i, held := range kv.Arrays() {
+				require.Equal(t, dtype.Bfloat16, held.Dtype())
+				whole, read := []mlx.Array{k, v}[i], []mlx.Array{keys, values}[i]
+				newest := along(r.scope, whole, 2, first+count-1, first+count)
+				at := read.Dim(2) - 1
+				if c, ok := kv.(*rotatingCache); ok {
+					at = c.index - 1
+				}
+				require.Equal(t, numbersOf(t, r.scope.Astype(r.scope.Astype(newest, dtype.Bfloat16), dtype.Float32)),
+					numbersOf(t, along(r.scope, read, 2, at, at+1)), "%s, position %d", limit, first)
+			}
+			first += count
+		}
+	}
+}
+
 func TestArrayState(t *testing.T) {
 	r := newRig(t)
 	v, err := arrayKind().New(plan.State{Path: "conv", Kind: "array", Args: args("shape", dims("B, 3")), Dtype: dtype.Bfloat16})

@@ -43,6 +43,7 @@ func (c *chunkedCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Arra
 	if !c.cut(s) {
 		return mlx.Array{}, mlx.Array{}
 	}
+	k, v = c.narrow(s, k, v)
 	n, used := k.Dim(2), c.offset-c.first
 	keys, values := c.keys, c.values
 	if !keys.Valid() || used+n > keys.Dim(2) {

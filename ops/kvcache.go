@@ -3,6 +3,7 @@ package ops
 import (
 	"fmt"
 
+	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
@@ -15,7 +16,7 @@ func cacheKind() *registry.StateKind {
 	return &registry.StateKind{
 		Name: "cache",
 		Doc: "Keys [B, heads, positions, dim] and values [B, heads, positions, value_dim] of the positions taken so far: all of them, the last `window`, " +
-			"or those of the current `chunk`. Grown by 256 positions at a time, in the dtype of what is first written. " +
+			"or those of the current `chunk`. Grown by 256 positions at a time, in the dtype of what is first written or in the one that a variant's `scheme` says. " +
 			"Tokens are taken back by cutting the last positions off (rollback `trim`; of a window `window`: as far as what they pushed out is still held).",
 		Fields: []registry.Param{
 			required("heads", "int", "heads of keys and values"),
@@ -65,17 +66,31 @@ func rowBytes(entries int, decl plan.State) int64 {
 	if decl.Scheme == "affine" && decl.Group > 0 {
 		return int64(entries*decl.Bits)/8 + 4*int64(entries/decl.Group)
 	}
-	return int64(entries) * int64(decl.Dtype.Size())
+	return int64(entries) * int64(decl.Holds().Size())
 }
 
 // geometry is a cache's declaration.
-type geometry struct{ heads, dim, valueDim, window, chunk int }
+type geometry struct {
+	heads, dim, valueDim, window, chunk int
+	scheme                              string // the dtype that is held; "": that of what is written
+}
+
+// holds is the dtype in which something is held.
+func (g geometry) holds(d mlx.Dtype) mlx.Dtype {
+	if held, ok := dtype.Parse(g.scheme); ok {
+		return held
+	}
+	return d
+}
 
 // mostEntriesOfRow bounds heads * dim, so that no declaration overflows a size.
 const mostEntriesOfRow = 1 << 24
 
 func newGeometry(decl plan.State) (geometry, error) {
 	g := geometry{heads: decl.Args.Int("heads"), dim: decl.Args.Int("dim"), window: decl.Args.Int("window"), chunk: decl.Args.Int("chunk")}
+	if _, ok := dtype.Parse(decl.Scheme); ok {
+		g.scheme = decl.Scheme
+	}
 	if g.valueDim = g.dim; decl.Args.Has("value_dim") {
 		g.valueDim = decl.Args.Int("value_dim")
 	}
@@ -97,10 +112,11 @@ func newGeometry(decl plan.State) (geometry, error) {
 // kvArrays is what all caches have: the arrays that they own, and their length.
 type kvArrays struct {
 	geometry
-	keys, values mlx.Array // null before the first update; values also where value_dim is 0
-	offset       int       // positions taken
-	start        int       // offset when the forward began
-	held         int       // how often the arrays have been others
+	keys, values mlx.Array    // null before the first update; values also where value_dim is 0
+	wide         [2]mlx.Dtype // of what keys and values are made of, where a scheme narrows them
+	offset       int          // positions taken
+	start        int          // offset when the forward began
+	held         int          // how often the arrays have been others
 }
 
 func (c *kvArrays) Begin()      { c.start = c.offset }
@@ -135,6 +151,20 @@ func (c *kvArrays) hold(s *mlx.Scope, k, v mlx.Array) bool {
 	return true
 }
 
+// narrow is what the cache holds of new keys and values.
+func (c *kvArrays) narrow(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
+	if c.scheme == "" {
+		return k, v
+	}
+	c.wide[0] = k.Dtype()
+	k = s.Astype(k, c.holds(k.Dtype()))
+	if v.Valid() {
+		c.wide[1] = v.Dtype()
+		v = s.Astype(v, c.holds(v.Dtype()))
+	}
+	return k, v
+}
+
 // put writes k and v at a position of buffers that are the cache's or were made for it.
 func (c *kvArrays) put(s *mlx.Scope, keys, values, k, v mlx.Array, at int) bool {
 	newKeys, newValues := putAlong(s, keys, k, 2, at), mlx.Array{}
@@ -144,13 +174,19 @@ func (c *kvArrays) put(s *mlx.Scope, keys, values, k, v mlx.Array, at int) bool 
 	return c.hold(s, newKeys, newValues)
 }
 
-// upTo is the first n positions of what the cache holds.
+// upTo is the first n positions of what the cache holds, in the dtype in which they were written.
 func (c *kvArrays) upTo(s *mlx.Scope, n int) (mlx.Array, mlx.Array) {
 	if !c.keys.Valid() {
 		s.Fail(fmt.Errorf("the cache is read before anything was written to it"))
 		return mlx.Array{}, mlx.Array{}
 	}
-	return whole(s, c.keys, 0, n), whole(s, c.values, 0, n)
+	k, v := whole(s, c.keys, 0, n), whole(s, c.values, 0, n)
+	if c.scheme != "" {
+		if k = s.Astype(k, c.wide[0]); v.Valid() {
+			v = s.Astype(v, c.wide[1])
+		}
+	}
+	return k, v
 }
 
 // whole is positions first to last of an array [B, heads, positions, dim]; null of null.
@@ -201,6 +237,7 @@ func grown(s *mlx.Scope, old mlx.Array, like cacheRows, prev, n int) mlx.Array {
 type fullCache struct{ kvArrays }
 
 func (c *fullCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
+	k, v = c.narrow(s, k, v)
 	n := k.Dim(2)
 	keys, values := c.room(s, rowsOf(k), rowsOf(v), n)
 	if !c.put(s, keys, values, k, v, c.offset) {

@@ -16,6 +16,9 @@ type rotatingCache struct {
 func (c *rotatingCache) Reset() { c.kvArrays.Reset(); c.index, c.straight = 0, false }
 
 func (c *rotatingCache) Update(s *mlx.Scope, k, v mlx.Array) (mlx.Array, mlx.Array) {
+	if k, v = c.narrow(s, k, v); s.Err() != nil {
+		return mlx.Array{}, mlx.Array{}
+	}
 	if n := k.Dim(2); n != 1 {
 		return c.append(s, k, v, n)
 	}

@@ -4,6 +4,7 @@
 package plan
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/graphrun/graphrun/diag"
@@ -155,7 +156,8 @@ type State struct {
 	Kind  string      `json:"kind"` // cache, array
 	Args  Args        `json:"args"`
 	Dtype dtype.Dtype `json:"dtype"` // of the activations, or as declared
-	// Scheme is how a cache's keys and values are stored where that is not their own dtype: affine, with Bits and Group.
+	// Scheme is how a cache's keys and values are stored where that is not their own dtype: affine, with Bits and Group, or
+	// the name of another dtype.
 	Scheme string `json:"scheme,omitempty"`
 	Bits   int    `json:"bits,omitempty"`
 	Group  int    `json:"group,omitempty"`
@@ -164,6 +166,25 @@ type State struct {
 	// Rollback is how rejected tokens are taken back where a variant says so: replay, snapshot.
 	Rollback string     `json:"rollback,omitempty"`
 	At       diag.Range `json:"-"`
+}
+
+// Holds is the dtype of a cache's arrays where these are keys and values as such.
+func (s *State) Holds() dtype.Dtype {
+	if d, ok := dtype.Parse(s.Scheme); ok {
+		return d
+	}
+	return s.Dtype
+}
+
+// Stored tells how a cache's keys and values are stored: plain (in their own dtype), float16, affine 4 bits g64.
+func (s *State) Stored() string {
+	switch {
+	case s.Scheme == "":
+		return "plain"
+	case s.Bits == 0:
+		return s.Scheme
+	}
+	return fmt.Sprintf("%s %d bits g%d", s.Scheme, s.Bits, s.Group)
 }
 
 // StateRead is the class that reads a state in forwards of an entry of so many rows.

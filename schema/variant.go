@@ -54,6 +54,8 @@ func (b *builder) stateLine() *Schema {
 		key("when", expression("Only states for which this holds: `state.scheme == 'affine' && state.bits == 4`.", "bool")),
 		key("read", closed("What reads the state.", key("rows", ref("rows")))),
 		key("rollback", oneOf("How rejected tokens are taken back.", "replay", "snapshot")),
+		key("scheme", oneOf("How a cache that `attend` alone reads keeps keys and values: as they are written, or narrowed and, where they are read, widened again.",
+			"plain", "float16", "bfloat16")),
 	).require("states")
 }
 

@@ -16,7 +16,7 @@ var records = map[string]map[string]*Type{
 	"tensor":     {"name": String, "shape": List(Int), "dtype": String},
 	"port":       {"path": String, "kind": String, "entry": String, "count": Int, "top_k": Int, "storage": String, "mode": String, "activation": String},
 	"weight":     {"storage": String, "dtype": String, "bits": Int, "group": Int, "mode": String, "layout": String, "axis": Int, "inputs": Int, "outputs": Int, "bytes": Int, "bias": Bool},
-	"state":      {"scheme": String, "bits": Int, "group": Int},
+	"state":      {"kind": String, "dtype": String, "opened": Bool, "scheme": String, "bits": Int, "group": Int},
 	"device":     {"kind": String, "arch": String, "ane": Bool, "memory": Int},
 	"checkpoint": {"fingerprint": String, "format": String},
 	"request":    {"context": Int, "batch": Int, "draft_tokens": Int, "chunk": Int, "memory_budget": Int, "adapters": Bool, "kv": String},

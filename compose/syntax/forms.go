@@ -81,6 +81,7 @@ var forms = map[string]string{
 	"message":                     "message: '{p.path} holds {p.bytes / MiB} MiB'",
 	"severity":                    "severity: warning",
 	"rollback":                    "rollback: snapshot",
+	"scheme":                      "scheme: float16",
 	"native":                      "native: [rope]",
 	"the activation's parameters": "activation: {swiglu_oai: {limit: 7.0}}",
 }

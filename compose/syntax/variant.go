@@ -85,8 +85,11 @@ type StateLine struct {
 	When     *Expr
 	Read     []RowEntry
 	Rollback *Word
+	Scheme   *Word // how a cache is stored
 	At       diag.Range
 }
+
+var stateSchemes = []string{"plain", "float16", "bfloat16"}
 
 // SubmitRow is when the work of a forward is handed to the device.
 type SubmitRow struct {
@@ -338,8 +341,13 @@ func (p *parser) stateLine(n *yaml.Node) StateLine {
 			if line.Rollback = p.word(kv.key, kv.value); line.Rollback != nil && !contains([]string{"replay", "snapshot"}, line.Rollback.Text) {
 				p.list.Errorf("bad-word", line.Rollback.At, "rollback is replay or snapshot, not %s", line.Rollback.Text).Among(line.Rollback.Text, []string{"replay", "snapshot"}, "one of")
 			}
+		case "scheme":
+			if line.Scheme = p.word(kv.key, kv.value); line.Scheme != nil && !contains(stateSchemes, line.Scheme.Text) {
+				p.list.Errorf("bad-word", line.Scheme.At, "a cache is stored as plain (as it is written), float16 or bfloat16, not as %s", line.Scheme.Text).
+					Among(line.Scheme.Text, stateSchemes, "one of")
+			}
 		default:
-			p.unknown(kv.key, "a line of states", []string{"states", "when", "read", "rollback"})
+			p.unknown(kv.key, "a line of states", []string{"states", "when", "read", "rollback", "scheme"})
 		}
 	}
 	if len(line.Patterns) == 0 {

@@ -10,6 +10,9 @@ import (
 func states(a, b *explain.Report) []Line {
 	text := func(s *explain.State) string {
 		out := s.Kind + explain.ArgsText(s.Args) + " " + s.Dtype
+		if s.Scheme != "" {
+			out += " stored as " + s.Scheme
+		}
 		if s.PerPosition > 0 {
 			out += ", " + explain.Bytes(s.PerPosition) + "/position"
 		}

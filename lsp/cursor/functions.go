@@ -65,7 +65,7 @@ var members = map[string][]Function{
 	},
 	"port":       facts("The port of this line.", "path kind entry count top_k"),
 	"weight":     facts("The port's weight.", "storage dtype bits group mode layout axis inputs outputs bytes bias"),
-	"state":      facts("The state of this line.", "scheme bits group"),
+	"state":      facts("The state of this line.", "kind dtype opened scheme bits group"),
 	"device":     facts("The machine.", "kind arch ane memory"),
 	"checkpoint": facts("The checkpoint.", "fingerprint format"),
 	"request":    facts("What is asked of the plan.", "context batch draft_tokens chunk memory_budget adapters kv"),

@@ -65,6 +65,11 @@ void attend_of(const float *q, int64_t q_stride, const int64_t *seen, const void
   for (int64_t i = 0; i < n; i += 4) {
     const char *keys[4];
     for (int j = 0; j < 4; j++) keys[j] = (const char *)k + least(i + j, n - 1) * k_stride * size;
+    for (int j = 0; j < 4; j++) { // memory is the limit: values come in while scores are computed
+      const char *value = (const char *)v + least(i + j, n - 1) * v_stride * size;
+      for (int c = 0; c < dv * size; c += 64) __builtin_prefetch(value + c);
+      for (int c = 0; c < d * size; c += 64) __builtin_prefetch(keys[j] + 16 * k_stride * size + c);
+    }
     scores_of<T, M>(q, q_stride, keys, d, scale, scores + i, room);
   }
   for (int m = 0; m < M; m++) {
