@@ -50,6 +50,7 @@ type Report struct {
 	Entries    []Entry      `json:"entries"`
 	Native     []string     `json:"native,omitempty"`    // operators that the CPU's own kernels compute where they serve the call
 	NoKernel   []string     `json:"no_kernel,omitempty"` // classes that run, but for which this build has no kernel on the device
+	KernelOf   []string     `json:"kernel_of,omitempty"` // of classes that run by the kernel of another: "trellis.down: trellis.scatter"
 	States     []State      `json:"states"`
 	Programs   []Program    `json:"programs"`
 	Fused      []Fused      `json:"fused,omitempty"`
@@ -143,8 +144,9 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	r := &Report{
 		Model: p.Model, Checkpoint: f.Checkpoint, Config: f.Config, Device: f.Device, Variants: append([]string{}, p.Variants...),
 		Layers: p.Layers, Native: p.Native, Verify: p.Verify, Unasked: unasked(p.Unasked), Memory: f.Memory, Hash: hash,
-		States: []State{}, Dropped: []Dropped{}, Entries: entries(p), NoKernel: noKernel(p, reg, f.Kind),
+		States: []State{}, Dropped: []Dropped{}, Entries: entries(p),
 	}
+	r.kernels(p, reg, f.Kind)
 	r.Adapters = targets(p)
 	for i := range p.States {
 		r.States = append(r.States, state(&p.States[i], reg))
@@ -170,8 +172,8 @@ func Make(p *plan.Plan, reg *registry.Registry, f Facts) (*Report, error) {
 	return r, nil
 }
 
-// noKernel lists the classes of the programs that this build cannot run on a kind of device.
-func noKernel(p *plan.Plan, reg *registry.Registry, device string) []string {
+// kernels lists the classes of the programs that this build cannot run on a kind of device, and those that run by another's kernel.
+func (r *Report) kernels(p *plan.Plan, reg *registry.Registry, device string) {
 	if device == "" {
 		device = "cpu"
 	}
@@ -193,10 +195,15 @@ func noKernel(p *plan.Plan, reg *registry.Registry, device string) []string {
 		names = append(names, p.Instances[i].Class)
 	}
 	slices.Sort(names)
-	return slices.DeleteFunc(slices.Compact(names), func(name string) bool {
-		class := reg.Class(name)
-		return class == nil || class.HasKernel(device)
-	})
+	for _, name := range slices.Compact(names) {
+		switch class := reg.Class(name); {
+		case class == nil:
+		case !class.HasKernel(device):
+			r.NoKernel = append(r.NoKernel, name)
+		case class.KernelOf != "":
+			r.KernelOf = append(r.KernelOf, name+": "+class.KernelOf)
+		}
+	}
 }
 
 // ownKeys are config keys that no expression need ask for: they say how weights are stored and where a text ends, which is

@@ -18,6 +18,10 @@ func (r *Report) WriteText(w io.Writer) error {
 		b.WriteString("\nno kernel for this device in this build: the plan can be read, not run\n")
 		wrapped(&b, r.NoKernel)
 	}
+	if len(r.KernelOf) > 0 {
+		b.WriteString("\nby another class's kernel\n")
+		wrapped(&b, r.KernelOf)
+	}
 	r.statesText(&b)
 	r.programsText(&b)
 	r.fusedText(&b)

@@ -78,7 +78,7 @@ func tables(text string) string {
 	for _, section := range strings.Split(text, "\n\n") {
 		head, _, _ := strings.Cut(section, "\n")
 		switch {
-		case strings.HasPrefix(head, "entry"), strings.HasPrefix(head, "no kernel"), strings.HasPrefix(head, "states"), strings.HasPrefix(head, "submit"), strings.HasPrefix(head, "verify"):
+		case strings.HasPrefix(head, "entry"), strings.HasPrefix(head, "no kernel"), strings.HasPrefix(head, "by another"), strings.HasPrefix(head, "states"), strings.HasPrefix(head, "submit"), strings.HasPrefix(head, "verify"):
 			out = append(out, section)
 		}
 	}

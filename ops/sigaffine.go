@@ -44,12 +44,13 @@ func affineMMA() *registry.Class {
 	return &registry.Class{
 		Name: "affine.mma",
 		Doc: "A weight of mode affine, 3 or 4 bits in groups of 64, on a matrix unit: tiles of 8 by 8 with float32 sums, rows filled up to 8. " +
-			"Inputs divide by 256, outputs by 8. On the CPU it is affine.rows in tiles of 4 under another name; devices may have a kernel of its own.",
+			"Inputs divide by 256, outputs by 8. On the CPU it is affine.rows in tiles of 4.",
 		Kinds:    matrixKinds,
 		MaxRows:  8,
 		Numerics: sumsNumerics,
 		Build:    buildProduct(native.RowsF32),
 		Kernels:  []string{"cpu"},
+		KernelOf: "affine.rows",
 		Accept: func(kind string, weights map[string]plan.Facts) error {
 			if err := acceptAffineMode(kind, weights); err != nil {
 				return err

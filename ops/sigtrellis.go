@@ -64,6 +64,7 @@ func trellisLinear(name, doc, numerics string, form native.TrellisForm, rows, ax
 func trellisExpand(name, doc string, axis int, layouts ...string) *registry.Class {
 	return &registry.Class{
 		Name: name, Doc: doc + trellisStored, Kinds: []string{"linear"}, Accept: acceptTrellis(axis, layouts...), Build: trellisExpanded(true),
+		KernelOf: "trellis",
 		Numerics: "that of trellis: on the CPU the same bits",
 	}
 }
@@ -111,6 +112,8 @@ func trellisClasses() []*registry.Class {
 		}
 		return mma("weight", weights["weight"], 1, 256)
 	}
+	down := trellisLinear("trellis.down", "A down projection for a few rows. On the CPU it is trellis.scatter.", packedNumerics, native.Packed, 4, 0, "row", "interleaved")
+	down.KernelOf = "trellis.scatter"
 	fused := trellisPair("trellis.gate_up_fused", "trellis.gate_up with a choice of how the activation is rounded.", native.Packed, 4, nil)
 	tail := withDefault("tail", "string", "the activation where gate and up differ in bits: split rounds its steps as MLX's own operators do, fused once", stringValue("split"))
 	tail.OneOf = []string{"split", "fused"}
@@ -128,9 +131,7 @@ func trellisClasses() []*registry.Class {
 			"added in float32.", packedNumerics, native.Packed, 4, 0, "row", "interleaved"),
 		trellisExpand("trellis.expand_reduce", "trellis for codes along the inputs: the weight is expanded for each call and let go after it, then x W^T.", 1, "row"),
 		trellisExpand("trellis.expand_scatter", "trellis for codes along the outputs: the weight is expanded for each call as it lies, [in, out], and let go after it, then x W.", 0, "row", "interleaved"),
-		trellisLinear("trellis.down", "A down projection for a few rows. On the CPU it is trellis.scatter under another name; devices may have a kernel of its own.",
-			packedNumerics, native.Packed, 4, 0, "row", "interleaved"),
-		downMMA, tiled, splitK,
+		down, downMMA, tiled, splitK,
 		trellisPair("trellis.gate_up", "silu(gate(x)) · up(x) for a few rows in one kernel: both products as trellis.reduce, rounded to x's dtype; the sigmoid in float32, rounded once, then the two products. "+
 			"Gate and up may differ in bits.", native.Packed, 4, nil),
 		trellisPair("trellis.gate_up_mma", "trellis.gate_up with a tile of weights decoded once for all rows. Outputs divide by 8, inputs by 256; blocks of 256.", native.PackedTile, 8,

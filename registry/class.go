@@ -52,6 +52,8 @@ type Class struct {
 	Build func(b *ClassBuild) (Run, error)
 	// Kernels are the kinds of device that Build serves; nil: every kind.
 	Kernels []string
+	// KernelOf is the class whose kernel this one's is, under another name: devices to come may have one of its own. "": none.
+	KernelOf string
 }
 
 // HasKernel tells whether this build can run the class on a kind of device.
@@ -65,9 +67,16 @@ func (c *Class) KernelText() string {
 	case c.Build == nil:
 		return "none in this build: a signature, to compose with"
 	case c.Kernels == nil:
-		return "every device"
+		return "every device" + c.shared()
 	}
-	return strings.Join(c.Kernels, ", ")
+	return strings.Join(c.Kernels, ", ") + c.shared()
+}
+
+func (c *Class) shared() string {
+	if c.KernelOf == "" {
+		return ""
+	}
+	return ", that of " + c.KernelOf
 }
 
 // Suits says why the class is not for a device, or nil.
