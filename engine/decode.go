@@ -77,9 +77,7 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		return err
 	}
 	logits := p.process(sc, sc.SqueezeAxis(results[program.index(logitsOutput)], 1))
-	logprobs := s.engine.logprobs(sc, logits)
-	id := p.sample(sc, logprobs)
-	d := drawn{id, sc.Take(logprobs, id)}
+	d := s.engine.draw(sc, p, logits)
 	if err := sc.ResetErr(); err != nil {
 		s.broken = fmt.Errorf("sampling: %w", err)
 		sc.Free()
@@ -104,10 +102,24 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 	return nil
 }
 
+// draw chooses a token by logits [1, V].
+func (e *Engine) draw(sc *mlx.Scope, p *sampler, logits mlx.Array) drawn {
+	if p.o.Temperature == 0 && e.ours() {
+		id, logprob := e.workers.Likeliest(sc, logits)
+		return drawn{id, logprob}
+	}
+	logprobs := e.logprobs(sc, logits)
+	id := p.sample(sc, logprobs)
+	return drawn{id, sc.Take(logprobs, id)}
+}
+
+// ours tells whether the plan takes the CPU's own kernels.
+func (e *Engine) ours() bool { return e.workers != nil && len(e.plan.Native) > 0 }
+
 // logprobs are the log probabilities of logits [1, V]: as mlx-lm computes them or, where the plan takes the CPU's own
 // kernels, by one of those.
 func (e *Engine) logprobs(sc *mlx.Scope, logits mlx.Array) mlx.Array {
-	if e.workers != nil && len(e.plan.Native) > 0 {
+	if e.ours() {
 		return e.workers.LogSoftmax(sc, logits)
 	}
 	return sc.Subtract(logits, sc.Logsumexp(logits, true))

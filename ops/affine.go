@@ -8,6 +8,7 @@ import (
 
 	"github.com/graphrun/graphrun/dtype"
 	"github.com/graphrun/graphrun/mlx"
+	"github.com/graphrun/graphrun/mlx/native"
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
@@ -48,7 +49,14 @@ func affine() *registry.Class {
 			}
 			group, bits, mode := w.Facts.Group, w.Facts.Bits, w.Facts.Mode
 			if b.Kind == "embedding" {
+				ours, err := newAffineRows(b, w)
+				if err != nil {
+					return nil, err
+				}
 				return func(c *registry.Call, in []mlx.Array) []mlx.Array {
+					if ours != nil && in[0].Dtype() == mlx.Int32 {
+						return []mlx.Array{ours.Rows(c.Scope, in[0])}
+					}
 					return []mlx.Array{dequantizeRows(c, w, in[0])}
 				}, nil
 			}
@@ -119,6 +127,24 @@ func (s *steps) of(c *registry.Call, x mlx.Array) (scales, biases mlx.Array) {
 		s.cast[to] = [2]mlx.Array{s.keep(made[0]), s.keep(made[1])}
 	}
 	return made[0], made[1]
+}
+
+// newAffineRows takes the weight for dequantizeRows by one kernel, with the same bits; nil where there is none.
+func newAffineRows(b *registry.ClassBuild, w registry.Opened) (*native.Products, error) {
+	if b.Workers == nil || w.Facts.Mode != "affine" || w.Weight.Ndim() != 2 || !w.Biases.Valid() || w.Scales.Dtype() != w.Biases.Dtype() {
+		return nil, nil
+	}
+	for _, a := range []mlx.Array{w.Weight, w.Scales, w.Biases} {
+		if rows, err := a.InRows(); !rows || err != nil {
+			return nil, err
+		}
+	}
+	p, err := native.NewProducts([]*native.Product{{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Bits: w.Facts.Bits, Group: w.Facts.Group}},
+		native.Around{})
+	if err == nil && b.Cleanup != nil {
+		b.Cleanup(p.Free)
+	}
+	return p, err
 }
 
 // dequantizeRows takes rows of a quantised matrix by index.

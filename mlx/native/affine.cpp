@@ -103,6 +103,50 @@ class AffineProducts : public Native {
   Type normed_;
 };
 
+// Rows of a weight, each code times its scale and then plus its bias, rounded to their type both times: what MLX makes of
+// take and dequantize. in: integers of 4 bytes.
+class AffineRows : public Native {
+ public:
+  AffineRows(mlx::core::Stream s, std::shared_ptr<Weights> w) : Native(s, w->on), weights_(std::move(w)) {}
+  const char *name() const override { return "AffineRows"; }
+
+  void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
+    allocate(out[0]);
+    const Span y = span_of(out[0], "y");
+    dispatch([w = weights_, numbers = (const int32_t *)rows_of(in[0]), n = (int64_t)in[0].size(), y](Workers &on) {
+      const Affine &m = w->members[0].w;
+      auto *row = (float *)on.pool.scratch(kRow, sizeof(float) * (m.inputs + 2 * m.groups())), *scales = row + m.inputs, *biases = scales + m.groups();
+      for (int64_t i = 0; i < n; i++) {
+        const int64_t at = numbers[i] < 0 ? numbers[i] + m.outputs : numbers[i];
+        if (at < 0 || at >= m.outputs) throw std::out_of_range("row " + std::to_string(numbers[i]) + " of a weight of " + std::to_string(m.outputs));
+        const size_t first = at * m.groups() * size_of(m.type);
+        on.kernels.widen(m.type, (const char *)m.scales + first, scales, m.groups());
+        on.kernels.widen(m.type, (const char *)m.biases + first, biases, m.groups());
+        unpack(m, m.codes + at * m.row_bytes(), row);
+        for (int64_t k = 0; k < m.inputs; k++) row[k] *= scales[k / m.group];
+        if (m.type != Type::f32) on.kernels.narrow(m.type, row, y.at(i * m.inputs), m.inputs), on.kernels.widen(m.type, y.at(i * m.inputs), row, m.inputs);
+        for (int64_t k = 0; k < m.inputs; k++) row[k] += biases[k / m.group];
+        on.kernels.narrow(m.type, row, y.at(i * m.inputs), m.inputs);
+      }
+    });
+  }
+
+ private:
+  static constexpr int kRow = 130; // scratch memory
+
+  static void unpack(const Affine &m, const uint8_t *codes, float *to) {
+    uint32_t held = 0;
+    int bits = 0;
+    for (int64_t k = 0; k < m.inputs; k++) {
+      if (bits < m.bits) held |= (uint32_t)*codes++ << bits, bits += 8;
+      to[k] = (float)(held & ((1u << m.bits) - 1));
+      held >>= m.bits, bits -= m.bits;
+    }
+  }
+
+  std::shared_ptr<Weights> weights_;
+};
+
 std::vector<array> affine_products(const std::shared_ptr<Weights> &w, uintptr_t stream, uintptr_t xa, const grn_around &a) {
   const array &x = array_of(xa, "x");
   const size_t n = w->members.size();
@@ -140,6 +184,19 @@ std::vector<array> affine_products(const std::shared_ptr<Weights> &w, uintptr_t 
 
 grn_one grn_affine_weights(const grn_affine *w, int n) {
   return gr::guarded<std::shared_ptr<gr::Weights>>([&] { return gr::weights_of(w, n); });
+}
+
+grn_one grn_affine_rows(uintptr_t weights, uintptr_t stream, uintptr_t numbers) {
+  return gr::guarded([&] {
+    using namespace gr;
+    const auto &w = *reinterpret_cast<std::shared_ptr<Weights> *>(weights);
+    const array &at = array_of(numbers, "row numbers");
+    if (at.dtype() != mlx::core::int32) throw std::invalid_argument("row numbers are not int32");
+    if (w->members.size() != 1 || w->members[0].bias.data) throw std::invalid_argument("rows are taken of one weight without a bias");
+    auto shape = at.shape();
+    shape.push_back((int)w->layouts[0].inputs);
+    return array(std::move(shape), w->dtypes[0], std::make_shared<AffineRows>(stream_of(stream), w), {at});
+  });
 }
 
 void grn_affine_weights_free(uintptr_t weights) { delete reinterpret_cast<std::shared_ptr<gr::Weights> *>(weights); }

@@ -143,22 +143,20 @@ class Native : public mlx::core::Primitive {
 
  protected:
   // The memory of an input in row order: a copy where it is not.
-  Span rows_of(const array &a, const char *name) {
-    if (a.flags().row_contiguous) return span_of(a, name);
+  const char *rows_of(const array &a) {
+    if (a.flags().row_contiguous) return a.data<char>();
     array copy(a.shape(), a.dtype(), nullptr, {});
     allocate(copy);
-    const Span to = span_of(copy, name), from = span_of(a, name);
-    auto task = [to, from, shape = a.shape(), strides = a.strides()](Workers &) {
-      copy_rows((const char *)from.data, (char *)to.data, size_of(to.type), shape, strides);
-    };
-    if (recording_) {
-      recording_->tasks.push_back(std::move(task)), recording_->kept.push_back(std::move(copy));
-      return to;
-    }
-    dispatch(std::move(task));
-    mlx::core::cpu::get_command_encoder(stream()).add_temporary(std::move(copy));
+    char *to = copy.data<char>();
+    dispatch([from = a.data<char>(), to, size = a.itemsize(), shape = a.shape(), strides = a.strides()](Workers &) { copy_rows(from, to, size, shape, strides); });
+    if (recording_)
+      recording_->kept.push_back(std::move(copy));
+    else
+      mlx::core::cpu::get_command_encoder(stream()).add_temporary(std::move(copy));
     return to;
   }
+
+  Span rows_of(const array &a, const char *name) { return {const_cast<char *>(rows_of(a)), type_of(a.dtype(), name)}; }
 
   // Hands f to MLX's thread of the stream, with the workers to itself. The arrays of a primitive live until it is done. f may
   // run more than once, see record.

@@ -28,6 +28,18 @@ bool is_view(const array &a) {
   return false;
 }
 
+// A sum, a product or another type of numbers of one shape: what stands between native primitives, and so little of it that
+// MLX's own task costs more than the arithmetic. In float32, rounded once, as MLX has it.
+bool is_entrywise(const array &a) {
+  const std::string_view name = a.primitive().name();
+  if (name != "Add" && name != "Multiply" && name != "AsType") return false;
+  for (const auto &i : a.inputs())
+    if (i.shape() != a.shape() || !is_number(i.dtype())) return false;
+  return is_number(a.dtype());
+}
+
+bool is_taken(const array &a) { return native(a) || is_view(a) || is_entrywise(a); }
+
 // Visits what arrays are made of back to what is `given`, what a value is made of before itself and results of one primitive
 // once. False where something else than native primitives and views is met.
 template <class F> bool walk(const uintptr_t *arrays, int n, const Ids &given, F &&visit) {
@@ -35,7 +47,7 @@ template <class F> bool walk(const uintptr_t *arrays, int n, const Ids &given, F
   Ids seen;
   const auto enter = [&](const array &a) {
     if (given.count(a.id()) || !seen.insert(a.id()).second) return true;
-    if (a.status() != array::Status::unscheduled || !a.has_primitive() || (!native(a) && !is_view(a))) return false;
+    if (a.status() != array::Status::unscheduled || !a.has_primitive() || !is_taken(a)) return false;
     for (const auto &s : a.siblings()) seen.insert(s.id());
     path.emplace_back(a, 0);
     return true;
@@ -100,12 +112,32 @@ class Recorder {
       if (auto cell = p->cell()) tape_->cells.push_back(std::move(cell));
       tape_->nodes++;
     } else {
-      if (!in[0].flags().row_contiguous) throw std::invalid_argument("a view of memory that is not in row order");
-      primitive.eval_cpu(in, out);
+      for (const auto &i : in)
+        if (!i.flags().row_contiguous) throw std::invalid_argument("memory that is not in row order");
+      if (is_view(a))
+        primitive.eval_cpu(in, out);
+      else
+        entrywise(primitive.name(), in, out[0]), tape_->nodes++;
     }
     for (size_t i = 0; i < out.size(); i++) own_.insert_or_assign(results[i].id(), out[i]), tape_->recording.kept.push_back(out[i]);
     tape_->recording.kept.insert(tape_->recording.kept.end(), in.begin(), in.end());
   }
+
+  void entrywise(std::string_view name, const std::vector<array> &in, array &out) {
+    allocate(out);
+    const Span x = span_of(in[0], "x"), y = in.size() > 1 ? span_of(in[1], "y") : Span{}, to = span_of(out, "z");
+    tape_->recording.tasks.push_back([x, y, to, n = (int64_t)out.size(), adds = name == "Add"](Workers &on) {
+      auto *a = (float *)on.pool.scratch(kEntries, sizeof(float) * 2 * n), *b = a + n;
+      on.kernels.widen(x.type, x.data, a, n);
+      if (y.data) {
+        on.kernels.widen(y.type, y.data, b, n);
+        for (int64_t i = 0; i < n; i++) a[i] = adds ? a[i] + b[i] : a[i] * b[i];
+      }
+      on.kernels.narrow(to.type, a, to.data, n);
+    });
+  }
+
+  static constexpr int kEntries = 140; // scratch memory
 
   std::shared_ptr<Tape> tape_;
   Ids given_;

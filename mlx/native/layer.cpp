@@ -68,7 +68,31 @@ class SwiGLU : public Native {
   }
 };
 
-// Logits less the logarithm of the sum of their exponentials: of pieces side by side, since there is mostly one row.
+// The logarithm of the sum of exponentials of a long row: of pieces side by side, since there is mostly one row.
+class LogSum {
+ public:
+  static constexpr int64_t kPiece = 4096;
+
+  LogSum(Workers &on, const float *row, int64_t width) : pieces((int)((width + kPiece - 1) / kPiece)),
+                                                            parts((float *)on.pool.scratch(kWeight, sizeof(float) * 2 * pieces)) {
+    on.pool.run(pieces, [&](int p, int) {
+      on.kernels.sum_exp(row + p * kPiece, std::min(kPiece, width - p * kPiece), parts + 2 * p, parts + 2 * p + 1);
+    });
+    float total = 0;
+    for (int p = 0; p < pieces; p++) top = !(parts[2 * p] <= top) ? parts[2 * p] : top;
+    for (int p = 0; p < pieces; p++)
+      if (parts[2 * p] != -INFINITY) total += parts[2 * p + 1] * std::exp(parts[2 * p] - top);
+    value = top + std::log(total);
+  }
+
+  float top_of(int piece) const { return parts[2 * piece]; }
+
+  const int pieces;
+  float *const parts;
+  float top = -INFINITY; // the highest entry; NaN where there is one
+  float value;
+};
+
 class LogSoftmax : public Native {
  public:
   using Native::Native;
@@ -80,26 +104,52 @@ class LogSoftmax : public Native {
     const Span x = rows_of(in[0], "x"), to = span_of(y, "y");
     const int64_t width = y.shape(-1), rows = width ? (int64_t)y.size() / width : 0;
     dispatch([=](Workers &on) {
-      constexpr int64_t kPiece = 4096;
-      const int pieces = (int)((width + kPiece - 1) / kPiece);
       const float *values = floats_of(on, x, rows * width, kX);
-      auto *parts = (float *)on.pool.scratch(kWeight, sizeof(float) * 2 * pieces);
       float *result = to.type == Type::f32 ? nullptr : (float *)on.pool.scratch(kGate, sizeof(float) * width);
       for (int64_t r = 0; r < rows; r++) {
         const float *row = values + r * width;
         float *made = result ? result : (float *)to.data + r * width;
-        on.pool.run(pieces, [&](int p, int) {
-          on.kernels.sum_exp(row + p * kPiece, std::min(kPiece, width - p * kPiece), parts + 2 * p, parts + 2 * p + 1);
-        });
-        float top = -INFINITY, total = 0;
-        for (int p = 0; p < pieces; p++) top = !(parts[2 * p] <= top) ? parts[2 * p] : top;
-        for (int p = 0; p < pieces; p++)
-          if (parts[2 * p] != -INFINITY) total += parts[2 * p + 1] * std::exp(parts[2 * p] - top);
-        const float less = top + std::log(total);
-        on.pool.run(pieces, [&](int p, int) {
-          for (int64_t i = p * kPiece, last = std::min(width, i + kPiece); i < last; i++) made[i] = row[i] - less;
+        const LogSum sum(on, row, width);
+        on.pool.run(sum.pieces, [&](int p, int) {
+          for (int64_t i = p * sum.kPiece, last = std::min(width, i + sum.kPiece); i < last; i++) made[i] = row[i] - sum.value;
         });
         if (result) on.kernels.narrow(to.type, result, to.at(r * width), width);
+      }
+    });
+  }
+};
+
+// The first of the highest log probabilities of each row, and what it is: of log_softmax, the bits of argmax and take. What
+// is no number counts as argmax counts it: nothing is above the first entry then.
+class Likeliest : public Native {
+ public:
+  using Native::Native;
+  const char *name() const override { return "NativeLikeliest"; }
+
+  void eval_cpu(const std::vector<array> &in, std::vector<array> &out) override {
+    allocate(out[0]), allocate(out[1]);
+    const Span x = rows_of(in[0], "x"), to = span_of(out[1], "y");
+    const int64_t width = in[0].shape(-1), rows = (int64_t)out[0].size();
+    dispatch([=, at = out[0].data<uint32_t>()](Workers &on) {
+      const float *values = floats_of(on, x, rows * width, kX);
+      for (int64_t r = 0; r < rows; r++) {
+        const float *row = values + r * width;
+        const LogSum sum(on, row, width);
+        const auto probability = [&](float logit) { // rounded; rounding keeps the order
+          float p = logit - sum.value;
+          char narrow[sizeof(float)];
+          if (to.type != Type::f32) on.kernels.narrow(to.type, &p, narrow, 1), on.kernels.widen(to.type, narrow, &p, 1);
+          return p;
+        };
+        const float best = probability(sum.top);
+        int64_t i = 0;
+        if (best == best) {
+          for (int p = 0; probability(sum.top_of(p)) != best; p++) i += sum.kPiece;
+          while (probability(row[i]) != best) i++;
+        }
+        at[r] = (uint32_t)i;
+        const float p = probability(row[i]);
+        on.kernels.narrow(to.type, &p, to.at(r), 1);
       }
     });
   }
@@ -191,6 +241,22 @@ grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t xa) {
     if (x.ndim() < 1) throw std::invalid_argument("x has no axis");
     return array(x.shape(), x.dtype(), std::make_shared<LogSoftmax>(stream_of(stream), workers_of(workers)), {x});
   });
+}
+
+grn_three grn_likeliest(uintptr_t workers, uintptr_t stream, uintptr_t xa) {
+  grn_three r = {};
+  try {
+    using namespace gr;
+    const array &x = array_of(xa, "x");
+    type_of(x.dtype(), "x");
+    if (x.ndim() < 1 || x.shape(-1) < 1) throw std::invalid_argument("x has no entries to choose from");
+    const Shape shape(x.shape().begin(), x.shape().end() - 1);
+    auto out = array::make_arrays({shape, shape}, {mlx::core::uint32, x.dtype()}, std::make_shared<Likeliest>(stream_of(stream), workers_of(workers)), {x});
+    for (int i = 0; i < 2; i++) r.a[i] = reinterpret_cast<uintptr_t>(new array(out[i]));
+  } catch (std::exception &e) {
+    r.err = strdup(e.what());
+  }
+  return r;
 }
 
 grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t xa, const float *rates, int n, bool neighbours, int offset, int state) {

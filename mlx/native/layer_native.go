@@ -9,6 +9,8 @@ package native
 #cgo nocallback grn_swiglu
 #cgo noescape grn_log_softmax
 #cgo nocallback grn_log_softmax
+#cgo noescape grn_likeliest
+#cgo nocallback grn_likeliest
 #cgo noescape grn_rope
 #cgo nocallback grn_rope
 #cgo noescape grn_attention
@@ -33,6 +35,15 @@ func (w *Workers) swiglu(s *mlx.Scope, gate, up mlx.Array) mlx.Array {
 
 func (w *Workers) logSoftmax(s *mlx.Scope, x mlx.Array) mlx.Array {
 	return one(s, C.grn_log_softmax(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(x)))
+}
+
+func (w *Workers) likeliest(s *mlx.Scope, x mlx.Array) (at, logprob mlx.Array) {
+	r := C.grn_likeliest(C.uintptr_t(w.handle), C.uintptr_t(s.Stream().Handle()), handle(x))
+	if err := failure(r.err); err != nil {
+		s.Fail(err)
+		return
+	}
+	return s.Own(mlx.Adopt(uintptr(r.a[0]))), s.Own(mlx.Adopt(uintptr(r.a[1])))
 }
 
 func (w *Workers) rope(s *mlx.Scope, x mlx.Array, rates []float32, neighbours bool, offset, state int) mlx.Array {

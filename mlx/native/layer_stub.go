@@ -19,6 +19,11 @@ func (w *Workers) logSoftmax(s *mlx.Scope, _ mlx.Array) mlx.Array {
 	return mlx.Array{}
 }
 
+func (w *Workers) likeliest(s *mlx.Scope, _ mlx.Array) (at, logprob mlx.Array) {
+	s.Fail(mlx.ErrNoMLX)
+	return
+}
+
 func (w *Workers) rope(s *mlx.Scope, _ mlx.Array, _ []float32, _ bool, _, _ int) mlx.Array {
 	s.Fail(mlx.ErrNoMLX)
 	return mlx.Array{}

@@ -104,3 +104,54 @@ func TestLayerRefuses(t *testing.T) {
 		require.EqualError(t, s.ResetErr(), "the cache has no such positions")
 	})
 }
+
+// TestLikeliest: the bits of argmax and take of log probabilities, for equals, rounding that makes equals, and what is no number.
+func TestLikeliest(t *testing.T) {
+	w, err := native.NewWorkers(2)
+	require.NoError(t, err)
+	defer w.Free()
+	onStream(t, func(s *mlx.Scope) {
+		r := rand.New(rand.NewPCG(21, 22))
+		inf, nan := float32(math.Inf(1)), float32(math.NaN())
+		check := func(x mlx.Array, what string) {
+			all := w.LogSoftmax(s, x)
+			want := s.ArgmaxAxis(all, -1, false)
+			at, p := w.Likeliest(s, x)
+			require.NoError(t, s.Err())
+			require.NoError(t, mlx.Eval(at, p, want))
+			a, err := at.Bytes()
+			require.NoError(t, err)
+			b, err := want.Bytes()
+			require.NoError(t, err)
+			require.Equal(t, b, a, what)
+			a, err = p.Bytes()
+			require.NoError(t, err)
+			b, err = s.Reshape(s.TakeAlongAxis(all, s.ExpandDims(want, -1), -1), p.Shape()).Bytes()
+			require.NoError(t, err)
+			require.Equal(t, b, a, what)
+		}
+		for _, d := range []mlx.Dtype{mlx.Float32, mlx.Bfloat16, mlx.Float16} {
+			for _, width := range []int{1, 7, 4096, 4097, 20000} {
+				check(normal(t, s, r, d, 3, width), fmt.Sprintf("%s, %d", d, width))
+			}
+		}
+		for what, change := range map[string]func(v []float32){
+			"equals":           func(v []float32) { v[77], v[8000], v[4099] = 9, 9, 9 },
+			"a NaN":            func(v []float32) { v[5000] = nan },
+			"an infinity":      func(v []float32) { v[5000] = inf },
+			"minus infinities": func(v []float32) { v[0], v[5000] = -inf, -inf },
+			"nothing else": func(v []float32) {
+				for i := range v {
+					v[i] = -inf
+				}
+			},
+		} {
+			v := make([]float32, 9000)
+			for i := range v {
+				v[i] = float32(r.NormFloat64())
+			}
+			change(v)
+			check(s.Own(floats(t, v, 1, len(v))), what)
+		}
+	})
+}

@@ -7,6 +7,8 @@ package native
 #cgo CXXFLAGS: -std=c++20 -O2 -Wall -Wextra
 #cgo noescape grn_affine_products
 #cgo nocallback grn_affine_products
+#cgo noescape grn_affine_rows
+#cgo nocallback grn_affine_rows
 #cgo noescape grn_nodes
 #cgo nocallback grn_nodes
 #include <stdlib.h>
@@ -70,6 +72,10 @@ func newProducts(members []*Product) (uintptr, error) {
 }
 
 func freeProducts(weights uintptr) { C.grn_affine_weights_free(C.uintptr_t(weights)) }
+
+func (p *Products) rows(s *mlx.Scope, numbers mlx.Array) mlx.Array {
+	return one(s, C.grn_affine_rows(C.uintptr_t(p.handle), C.uintptr_t(s.Stream().Handle()), handle(numbers)))
+}
 
 func (p *Products) products(s *mlx.Scope, x, gain, residual mlx.Array) []mlx.Array {
 	var handles [maxMembers]C.uintptr_t

@@ -47,6 +47,9 @@ char *grn_affine_products(uintptr_t weights, uintptr_t stream, uintptr_t x, grn_
 // int32, in row order) name, [.., 1, outputs of one]; the axes before are broadcast.
 grn_one grn_gather(uintptr_t weights, uintptr_t stream, int count, uintptr_t x, uintptr_t indices);
 
+// numbers: int32 [..]. Those rows of the one weight, [.., inputs], as MLX's dequantize gives them.
+grn_one grn_affine_rows(uintptr_t weights, uintptr_t stream, uintptr_t numbers);
+
 // How many primitives evaluating n arrays would run.
 int grn_nodes(const uintptr_t *arrays, int n);
 
@@ -54,6 +57,7 @@ int grn_nodes(const uintptr_t *arrays, int n);
 grn_one grn_rms_norm(uintptr_t workers, uintptr_t stream, uintptr_t x, uintptr_t weight, float eps);
 grn_one grn_swiglu(uintptr_t workers, uintptr_t stream, uintptr_t gate, uintptr_t up);
 grn_one grn_log_softmax(uintptr_t workers, uintptr_t stream, uintptr_t x);
+grn_three grn_likeliest(uintptr_t workers, uintptr_t stream, uintptr_t x); // which, and its log probability
 grn_one grn_rope(uintptr_t workers, uintptr_t stream, uintptr_t x, const float *rates, int n, bool neighbours, int offset, int state);
 
 typedef struct {

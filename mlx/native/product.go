@@ -86,6 +86,15 @@ func (p *Products) Free() {
 	}
 }
 
+// Rows gives rows of the one weight, which has no bias, by their numbers (int32 [..]): [.., inputs] in the dtype of the
+// scales, the bits that MLX's take and dequantize give.
+func (p *Products) Rows(s *mlx.Scope, numbers mlx.Array) mlx.Array {
+	if s.Err() != nil {
+		return mlx.Array{}
+	}
+	return p.rows(s, numbers)
+}
+
 // Apply gives x [.., inputs] w^T + bias, [.., outputs], of each weight in turn, in the promoted dtype of x (the norm's result),
 // scales and bias; sums are float32 and rounded once. A row of activations that is not finite is computed in float32
 // whatever the form. in is x, the norm's gain where there is a norm (an absent array: 1), and what is added where there is a

@@ -355,3 +355,39 @@ func TestProductsRefuse(t *testing.T) {
 		}
 	})
 }
+
+// TestRows: the bits of take and dequantize, for row numbers in any order of memory.
+func TestRows(t *testing.T) {
+	w, err := native.NewWorkers(2)
+	require.NoError(t, err)
+	defer w.Free()
+	onStream(t, func(s *mlx.Scope) {
+		r := rand.New(rand.NewPCG(31, 32))
+		numbers, err := mlx.FromInt32s([]int32{0, 39, 7, 7, -1, 20}, 2, 3)
+		require.NoError(t, err)
+		s.Own(numbers)
+		for _, bits := range []int{2, 3, 4, 5, 6, 8} {
+			for _, d := range []mlx.Dtype{mlx.Float32, mlx.Float16, mlx.Bfloat16} {
+				p := quantised(s, normal(t, s, r, d, 40, 256), bits, 64)
+				p.Workers = w
+				products, err := native.NewProducts([]*native.Product{&p}, native.Around{})
+				require.NoError(t, err)
+				for _, n := range []mlx.Array{numbers, s.Transpose(numbers)} {
+					want := s.Dequantize(s.TakeAxis(p.Weight, n, 0), s.TakeAxis(p.Scales, n, 0), s.TakeAxis(p.Biases, n, 0), 64, bits, "affine", mlx.Array{}, mlx.Opt[mlx.Dtype]{})
+					same(t, s, want, products.Rows(s, n), fmt.Sprintf("%d bits, %s", bits, d))
+				}
+				products.Free()
+			}
+		}
+		p := quantised(s, normal(t, s, r, mlx.Float32, 40, 256), 4, 64)
+		p.Workers = w
+		products, err := native.NewProducts([]*native.Product{&p}, native.Around{})
+		require.NoError(t, err)
+		defer products.Free()
+		products.Rows(s, normal(t, s, r, mlx.Float32, 3))
+		require.ErrorContains(t, s.ResetErr(), "row numbers are not int32")
+		far, err := mlx.FromInt32s([]int32{40}, 1)
+		require.NoError(t, err)
+		require.ErrorContains(t, mlx.Eval(products.Rows(s, s.Own(far))), "row 40 of a weight of 40")
+	})
+}

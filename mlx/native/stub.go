@@ -20,6 +20,8 @@ func (p *Products) products(s *mlx.Scope, _, _, _ mlx.Array) []mlx.Array {
 
 func (p *Products) gather(s *mlx.Scope, _ int, _, _ mlx.Array) mlx.Array { return none(s) }
 
+func (p *Products) rows(s *mlx.Scope, _ mlx.Array) mlx.Array { return none(s) }
+
 func (m *MLP) ready() (uintptr, error) { return 0, mlx.ErrNoMLX }
 func freeMLP(uintptr)                  {}
 
