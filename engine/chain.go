@@ -59,7 +59,7 @@ func (s *Session) again(p *program, z sizes) []run {
 	if s.single(z) {
 		s.steps++
 	}
-	if s.tape == nil {
+	if s.replayed = s.tape != nil; !s.replayed {
 		return nil
 	}
 	s.places = s.places[:0]
@@ -80,6 +80,17 @@ func (t *tape) stands(states []registry.StateValue) bool {
 		}
 	}
 	return true
+}
+
+// recorded is how many chains the last forward ran, and the primitives in them.
+func (s *Session) recorded() (chains, primitives int) {
+	if !s.replayed || s.tape == nil {
+		return 0, 0
+	}
+	for i := range s.tape.runs {
+		primitives += s.tape.runs[i].chain.Nodes()
+	}
+	return len(s.tape.runs), primitives
 }
 
 // replay runs a chain in place of calls.
@@ -106,7 +117,7 @@ func (s *Session) replay(r *run, slots []mlx.Array) error {
 // left is what a forward leaves for the next and what it must have run for that: chains write to states that do not know.
 func (s *Session) left(to []mlx.Array) []mlx.Array { return s.stateArrays(append(to, s.ran...)) }
 
-// forget frees what is left of the forward before.
+// forget frees what left gave beside the states, once it is handed to MLX.
 func (s *Session) forget() {
 	mlx.FreeAll(s.ran...)
 	s.ran = s.ran[:0]

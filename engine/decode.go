@@ -83,8 +83,9 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 		sc.Free()
 		return s.broken
 	}
-	if seen == nil && g.stats.StepNodes == 0 {
+	if seen == nil && (g.stats.StepNodes == 0 || g.stats.StepChains < len(s.ran)) {
 		g.stats.StepNodes = native.Nodes(s.left([]mlx.Array{d.id, d.logprob})...)
+		g.stats.StepChains, g.stats.StepRecorded = s.recorded()
 	}
 	sc.Keep(d.id, d.logprob)
 	sc.Free()
@@ -95,6 +96,7 @@ func (g *generation) submit(token mlx.Array, seen []int32, async bool) error {
 	} else {
 		err = mlx.Eval(all...)
 	}
+	s.forget()
 	if err != nil {
 		s.broken = fmt.Errorf("at position %d: %w", s.taken[g.table.counter], err)
 		return s.broken

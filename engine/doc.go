@@ -6,6 +6,9 @@
 // program runs from its first call to its last. It never reads a graph file, never chooses a class and never falls
 // back to another one; what the plan does not say is an error when the engine opens.
 //
+// On the CPU a session records its steps of one position: calls that native primitives alone compute run again as one
+// (chain.go). That changes no bit and ends where anything differs.
+//
 // All MLX work of an engine happens on one goroutine that is locked to one OS thread. Engines and sessions may be
 // used from any goroutine; one session serves one caller at a time.
 package engine

@@ -70,14 +70,6 @@ func (e *Engine) CallByCall() {
 
 // Recorded is how many chains a session's last step ran as, and how many primitives they are.
 func (s *Session) Recorded() (chains, primitives int) {
-	_ = s.engine.do(func() error {
-		if s.tape != nil {
-			for i := range s.tape.runs {
-				chains++
-				primitives += s.tape.runs[i].chain.Nodes()
-			}
-		}
-		return nil
-	})
+	_ = s.engine.do(func() error { chains, primitives = s.recorded(); return nil })
 	return chains, primitives
 }

@@ -74,8 +74,12 @@ type Stats struct {
 	// SteadyTokensPerSec is of the tokens after the second. The step after the first token may have run before that token was
 	// read, or not: programs whose figures are compared differ there.
 	SteadyTokensPerSec float64 `json:"steady_tps"`
-	// StepNodes are the calls of MLX's primitives in a step of one token, its draw included; 0 where there was none.
-	StepNodes int `json:"step_nodes"`
+	// StepNodes are the calls of MLX's primitives in a step of one token, its draw included, a recorded run (chain.go) as
+	// one; 0 where there was no step. They are counted at the first step that runs recorded, or where none does at the first.
+	// StepChains are the recorded runs, StepRecorded the primitives in them.
+	StepNodes    int `json:"step_nodes"`
+	StepChains   int `json:"step_chains"`
+	StepRecorded int `json:"step_recorded"`
 }
 
 // clock fills the seconds of a Stats.

@@ -29,15 +29,18 @@ type Session struct {
 	results []mlx.Array
 	live    []mlx.Array // between the pieces of a forward
 	// Recorded steps, see chain.go: what stands recorded, which program the last steps of one position ran and how many
-	// there were, where the states stand, and an output of each chain of the last forward.
+	// there were, where the states stand, whether the last forward ran recorded, and an output of each of its chains until
+	// they are handed to MLX.
 	tape    *tape
 	stepped *program
 	steps   int
 	places  []native.Place
-	ran     []mlx.Array
-	batch   int   // sequences; 0: none yet
-	taken   []int // positions of each sequence, by the tables' counters
-	broken  error
+
+	replayed bool
+	ran      []mlx.Array
+	batch    int   // sequences; 0: none yet
+	taken    []int // positions of each sequence, by the tables' counters
+	broken   error
 	// adapters are the active ones, in order, and tables the programs that run under them.
 	adapters []string
 	tables   []*table
@@ -190,7 +193,9 @@ func (s *Session) stateArrays(to []mlx.Array) []mlx.Array {
 
 // evaluate computes arrays and breaks the session where that fails.
 func (s *Session) evaluate(t *table, n int, arrays []mlx.Array) error {
-	if err := mlx.Eval(arrays...); err != nil {
+	err := mlx.Eval(arrays...)
+	s.forget()
+	if err != nil {
 		s.broken = fmt.Errorf("entry %s, %d new tokens, %d positions: %w", t.name, n, s.taken[t.counter], err)
 		s.scope.Free()
 		return s.broken

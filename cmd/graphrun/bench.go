@@ -30,10 +30,12 @@ type measured struct {
 	PromptTPS    float64 `json:"prompt_tps"` // to the first new token
 	DecodeTPS    float64 `json:"decode_tps"` // from the second new token to the last
 	FirstToken   float64 `json:"first_token_s"`
-	Nodes        int     `json:"nodes_per_token"` // calls of MLX's primitives in a step of one token
+	Nodes        int     `json:"nodes_per_token"` // calls of MLX's primitives in a step of one token, a recorded run as one
 	PeakRSS      int64   `json:"peak_rss_bytes"`
-	PeakMemory   int64   `json:"peak_memory_bytes"` // allocated by MLX
-	Tokens       []int32 `json:"tokens"`            // the first 16
+	Chains       int     `json:"chains_per_token"`   // recorded runs of a step
+	Recorded     int     `json:"recorded_per_token"` // primitives in them
+	PeakMemory   int64   `json:"peak_memory_bytes"`  // allocated by MLX
+	Tokens       []int32 `json:"tokens"`             // the first 16
 }
 
 func (c *benchCmd) Run(ctx context.Context, t terminal) error {
@@ -88,11 +90,11 @@ func (c *benchCmd) settings(n int) model.Settings {
 
 func (c *benchCmd) tell(t terminal, r model.Result) error {
 	d := measured{r.PromptTokens, r.GeneratedTokens - 1, r.PromptTokensPerSec, r.SteadyTokensPerSec, r.FirstTokenSeconds, r.StepNodes,
-		process.PeakMemory(), r.PeakMemory, r.Tokens[:min(16, len(r.Tokens))]}
+		process.PeakMemory(), r.StepChains, r.StepRecorded, r.PeakMemory, r.Tokens[:min(16, len(r.Tokens))]}
 	if c.JSON {
 		return json.NewEncoder(t.out).Encode(d)
 	}
-	_, err := fmt.Fprintf(t.out, "prompt %d: %.1f tokens/s, decode %d: %.1f tokens/s, first token %.3f s, %d nodes a token, peak memory %s\n",
-		d.PromptTokens, d.PromptTPS, d.DecodeTokens, d.DecodeTPS, d.FirstToken, d.Nodes, engine.Bytes(d.PeakRSS))
+	_, err := fmt.Fprintf(t.out, "prompt %d: %.1f tokens/s, decode %d: %.1f tokens/s, first token %.3f s, %d nodes a token (%d of them %d recorded ones), peak memory %s\n",
+		d.PromptTokens, d.PromptTPS, d.DecodeTokens, d.DecodeTPS, d.FirstToken, d.Nodes, d.Chains, d.Recorded, engine.Bytes(d.PeakRSS))
 	return err
 }
