@@ -47,9 +47,10 @@ func (c *composer) boundLines() ([]*boundLine, bool) {
 	good := true
 	for _, v := range c.variants {
 		good = c.knownEntries(v, v.doc.Variant.Entries) && good
+		asked := slices.ContainsFunc(v.doc.Variant.Classes, func(n syntax.NamedClass) bool { return specMentions(&n.Class, "path") })
 		for i := range v.doc.Variant.Bind {
 			spec := &v.doc.Variant.Bind[i]
-			line := &boundLine{owner: v, spec: spec, order: len(out), single: asksPath(v.doc.Variant, spec)}
+			line := &boundLine{owner: v, spec: spec, order: len(out), single: asked || asksPath(spec)}
 			for _, w := range spec.Patterns {
 				p, ok := c.compilePattern(w)
 				good = good && ok

@@ -398,17 +398,9 @@ func (b *binder) rows(index int, d *decision) []plan.RowClass {
 	return rows
 }
 
-// asksPath tells whether an expression of a line, or of a class that the variant names, may ask for the port's path: whether
-// one of them has that word.
-func asksPath(v *syntax.Variant, line *syntax.BindLine) bool {
-	asks := mentions(line.When, "path")
-	for i := range line.Rows {
-		asks = asks || specMentions(&line.Rows[i].Class, "path")
-	}
-	for i := range v.Classes {
-		asks = asks || specMentions(&v.Classes[i].Class, "path")
-	}
-	return asks
+// asksPath tells whether an expression of a line may ask for the port's path: whether one has that word.
+func asksPath(line *syntax.BindLine) bool {
+	return mentions(line.When, "path") || slices.ContainsFunc(line.Rows, func(r syntax.RowEntry) bool { return specMentions(&r.Class, "path") })
 }
 
 func specMentions(spec *syntax.ClassSpec, word string) bool {
