@@ -160,7 +160,7 @@ func (l *layers) note(inner place, prefix string, takes *result) *result {
 	t := &traced{trace: &trace{call: l.call, index: inner.scalars[l.call.Repeat.Index.Text], prefix: prefix, own: true},
 		takes: takes.typ, slots: x.slots, group: len(x.groups)}
 	before, calls, dropped := x.c.list.Len(), len(x.calls), len(x.dropped)
-	had := *x.c.plan
+	had, groups := *x.c.plan, len(x.c.groupOrder)
 	stands := *takes
 	stands.operand.Index = taken
 	x.trace, inner.trace = t.trace, t.trace
@@ -177,15 +177,16 @@ func (l *layers) note(inner place, prefix string, takes *result) *result {
 		t.slotCount = x.slots - t.slots
 		t.groups, t.dropped = slices.Clone(x.groups[t.group:]), slices.Clone(x.dropped[dropped:])
 		l.traced = append(l.traced, t)
-		x.c.room(&had, l.stop-l.first-len(l.done))
+		x.c.room(&had, groups, l.stop-l.first-len(l.done))
 	}
 	return t.gives
 }
 
-// room makes place for what layers to come will add: as much each as the one since the plan was as before.
-func (c *composer) room(before *plan.Plan, layers int) {
+// room makes place for what layers to come will add, as much each as the one since the plan was as before, and for the ports
+// of all groups, which stand behind them.
+func (c *composer) room(before *plan.Plan, groups, layers int) {
 	p := c.plan
-	ports := layers * (len(p.Ports) - len(before.Ports))
+	ports := layers*(len(p.Ports)-len(before.Ports)+len(c.groupOrder)-groups) + len(c.groupOrder)
 	p.Ports, c.notes = slices.Grow(p.Ports, ports), slices.Grow(c.notes, ports)
 	p.Weights = slices.Grow(p.Weights, layers*(len(p.Weights)-len(before.Weights)))
 	p.Tensors = slices.Grow(p.Tensors, layers*(len(p.Tensors)-len(before.Tensors)))
