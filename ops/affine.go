@@ -131,20 +131,14 @@ func (s *steps) of(c *registry.Call, x mlx.Array) (scales, biases mlx.Array) {
 
 // newAffineRows takes the weight for dequantizeRows by one kernel, with the same bits; nil where there is none.
 func newAffineRows(b *registry.ClassBuild, w registry.Opened) (*native.Products, error) {
-	if b.Workers == nil || w.Facts.Mode != "affine" || w.Weight.Ndim() != 2 || !w.Biases.Valid() || w.Scales.Dtype() != w.Biases.Dtype() {
+	if b.Workers == nil || w.Weight.Ndim() != 2 {
 		return nil, nil
 	}
-	for _, a := range []mlx.Array{w.Weight, w.Scales, w.Biases} {
-		if rows, err := a.InRows(); !rows || err != nil {
-			return nil, err
-		}
+	if ok, err := codesInRows(w); !ok || err != nil {
+		return nil, err
 	}
-	p, err := native.NewProducts([]*native.Product{{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Bits: w.Facts.Bits, Group: w.Facts.Group}},
-		native.Around{})
-	if err == nil && b.Cleanup != nil {
-		b.Cleanup(p.Free)
-	}
-	return p, err
+	p := &native.Product{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Bits: w.Facts.Bits, Group: w.Facts.Group}
+	return ready(b, []*native.Product{p}, native.Around{})
 }
 
 // dequantizeRows takes rows of a quantised matrix by index.

@@ -25,14 +25,41 @@ func buildProduct(form native.Form) func(b *registry.ClassBuild) (registry.Run, 
 
 // runProducts makes the products of one value ready, with what the class computes beside them.
 func runProducts(b *registry.ClassBuild, members []*native.Product) (registry.Run, error) {
-	p, err := native.NewProducts(members, aroundOf(b))
+	p, err := ready(b, members, aroundOf(b))
 	if err != nil {
 		return nil, err
 	}
-	if b.Cleanup != nil {
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return p.Apply(c.Scope, in) }, nil
+}
+
+// ready makes products ready for as long as the engine lives.
+func ready(b *registry.ClassBuild, members []*native.Product, a native.Around) (*native.Products, error) {
+	p, err := native.NewProducts(members, a)
+	if err == nil && b.Cleanup != nil {
 		b.Cleanup(p.Free)
 	}
-	return func(c *registry.Call, in []mlx.Array) []mlx.Array { return p.Apply(c.Scope, in) }, nil
+	return p, err
+}
+
+// codesInRows tells whether a weight is one of mode affine whose parts kernels of ours read where they lie.
+func codesInRows(w registry.Opened) (bool, error) {
+	if w.Facts.Mode != "affine" || !w.Scales.Valid() || !w.Biases.Valid() || w.Scales.Dtype() != w.Biases.Dtype() {
+		return false, nil
+	}
+	return inRowsAll(w.Weight, w.Scales, w.Biases)
+}
+
+// inRowsAll tells whether the rows of none of the arrays that there are have gaps.
+func inRowsAll(arrays ...mlx.Array) (bool, error) {
+	for _, a := range arrays {
+		if !a.Valid() {
+			continue
+		}
+		if rows, err := a.InRows(); !rows || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
 }
 
 // aroundOf is what a class computes beside its own.

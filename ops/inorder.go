@@ -39,14 +39,14 @@ func newInOrder(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
 
 // newInOrderExperts takes stacked matrices with codes, [count, out, in].
 func newInOrderExperts(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
-	if b.Workers == nil || w.Facts.Mode != "affine" || !w.Biases.Valid() {
+	if b.Workers == nil || !native.InOrderRuns() {
 		return nil, nil
+	}
+	if ok, err := codesInRows(w); !ok || err != nil {
+		return nil, err
 	}
 	count := w.Weight.Dim(0)
 	for _, a := range []*mlx.Array{&w.Weight, &w.Scales, &w.Biases} {
-		if rows, err := a.InRows(); !rows || err != nil {
-			return nil, err
-		}
 		*a = b.Keep(b.Scope.Reshape(*a, []int{-1, a.Dim(-1)}))
 	}
 	if err := b.Scope.Err(); err != nil {
@@ -59,44 +59,32 @@ func newInOrderExperts(b *registry.ClassBuild, w registry.Opened) (*inOrder, err
 	return o, err
 }
 
+// orderedOf takes a matrix with codes, or one of half-precision numbers.
 func orderedOf(b *registry.ClassBuild, w registry.Opened) (*inOrder, error) {
 	if b.Workers == nil || !native.InOrderRuns() || w.Weight.Ndim() != 2 {
 		return nil, nil
 	}
+	p := &native.Product{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Form: native.InOrder}
 	kind := productKind{bits: 16, sums: w.Weight.Dtype()}
-	parts := []mlx.Array{w.Weight, w.Scales, w.Biases}
-	if w.Scales.Valid() {
-		if w.Facts.Mode != "affine" || !w.Biases.Valid() || w.Scales.Dtype() != w.Biases.Dtype() {
-			return nil, nil
-		}
-		kind = productKind{bits: w.Facts.Bits, group: w.Facts.Group, sums: w.Scales.Dtype()}
-	} else {
-		if kind.sums != dtype.Float16 && kind.sums != dtype.Bfloat16 || w.Bias.Valid() && w.Bias.Dtype() != kind.sums {
-			return nil, nil
-		}
-		parts = append(parts, w.Bias)
-	}
-	for _, a := range parts {
-		if !a.Valid() {
-			continue
-		}
-		if rows, err := a.InRows(); !rows || err != nil {
-			return nil, err
-		}
-	}
-	o := &inOrder{workers: b.Workers, kind: kind, agreed: b.Memo}
-	p := &native.Product{Workers: b.Workers, Weight: w.Weight, Scales: w.Scales, Biases: w.Biases, Bits: kind.bits, Group: kind.group, Form: native.InOrder}
-	if kind.bits == 16 {
-		p.Bias = w.Bias // added before the sum is rounded, as addmm does; a quantised product's is a sum of its own
-	}
+	var ok bool
 	var err error
-	if o.products, err = native.NewProducts([]*native.Product{p}, native.Around{}); err != nil {
+	switch {
+	case w.Scales.Valid():
+		kind = productKind{bits: w.Facts.Bits, group: w.Facts.Group, sums: w.Scales.Dtype()}
+		ok, err = codesInRows(w)
+	case (kind.sums == dtype.Float16 || kind.sums == dtype.Bfloat16) && (!w.Bias.Valid() || w.Bias.Dtype() == kind.sums):
+		p.Bias = w.Bias // added before the sum is rounded, as addmm does; a quantised product's is a sum of its own
+		ok, err = inRowsAll(w.Weight, w.Bias)
+	}
+	if !ok || err != nil {
 		return nil, err
 	}
-	if b.Cleanup != nil {
-		b.Cleanup(o.products.Free)
+	p.Bits, p.Group = kind.bits, kind.group
+	products, err := ready(b, []*native.Product{p}, native.Around{})
+	if err != nil {
+		return nil, err
 	}
-	return o, nil
+	return &inOrder{workers: b.Workers, products: products, kind: kind, agreed: b.Memo}, nil
 }
 
 // of is the product; false where it is MLX's to compute.
