@@ -3,6 +3,7 @@
 package mlx
 
 import (
+	"fmt"
 	"runtime"
 	"testing"
 
@@ -89,34 +90,32 @@ func TestErrorsComeBack(t *testing.T) {
 }
 
 func TestErrorsStayOnTheirThread(t *testing.T) {
+	fail := func(i int) error {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		stream, err := DefaultStream(DeviceCPU)
+		if err != nil {
+			return err
+		}
+		defer stream.Free()
+		s := NewScope(stream)
+		defer s.Free()
+		a, _ := FromFloat32s(make([]float32, i+2))
+		b, _ := FromFloat32s(make([]float32, i+20))
+		s.Own(a)
+		s.Own(b)
+		want := newError("add", "[broadcast_shapes] Shapes ("+itoa(i+2)+") and ("+itoa(i+20)+") cannot be broadcast.")
+		for range 50 {
+			s.Add(a, b)
+			if err := s.ResetErr(); err == nil || err.Error() != want.Error() {
+				return fmt.Errorf("shape error %v, wanted %w", err, want)
+			}
+		}
+		return nil
+	}
 	done := make(chan error, 8)
 	for i := range 8 {
-		go func() {
-			runtime.LockOSThread()
-			defer runtime.UnlockOSThread()
-			stream, err := DefaultStream(DeviceCPU)
-			if err != nil {
-				done <- err
-				return
-			}
-			defer stream.Free()
-			s := NewScope(stream)
-			defer s.Free()
-			a, _ := FromFloat32s(make([]float32, i+2))
-			b, _ := FromFloat32s(make([]float32, i+20))
-			s.Own(a)
-			s.Own(b)
-			for range 50 {
-				s.Add(a, b)
-				err := s.ResetErr()
-				want := newError("add", "[broadcast_shapes] Shapes ("+itoa(i+2)+") and ("+itoa(i+20)+") cannot be broadcast.")
-				if err == nil || err.Error() != want.Error() {
-					done <- err
-					return
-				}
-			}
-			done <- nil
-		}()
+		go func() { done <- fail(i) }() // when all is freed: the next test counts what is left
 	}
 	for range 8 {
 		require.NoError(t, <-done)
