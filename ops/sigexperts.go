@@ -1,8 +1,6 @@
 package ops
 
 import (
-	"fmt"
-
 	"github.com/graphrun/graphrun/plan"
 	"github.com/graphrun/graphrun/registry"
 )
@@ -15,20 +13,7 @@ func expertsRows() *registry.Class {
 		Kinds:    []string{"experts"},
 		MaxRows:  16,
 		Numerics: "sums are float32 in another order than gather_qmm's: max |Δ| / max |ref| below 1e-2 by its contract",
-		Accept: func(_ string, weights map[string]plan.Facts) error {
-			if err := acceptExperts("affine", weights); err != nil {
-				return err
-			}
-			for _, role := range sortedRoles(weights) {
-				switch f := weights[role]; {
-				case f.Storage != "affine":
-					return fmt.Errorf("%s is stored as %s; affine is wanted of all", role, f.Storage)
-				case f.Mode != "affine":
-					return fmt.Errorf("%s has mode '%s'; mode affine is wanted", role, f.Mode)
-				}
-			}
-			return nil
-		},
+		Accept:   acceptExpertsAffine,
 	}
 }
 

@@ -27,6 +27,11 @@ func freeMLP(uintptr)                  {}
 
 func (m *ReadyMLP) apply(s *mlx.Scope, _, _, _ mlx.Array) mlx.Array { return none(s) }
 
+func (e *Experts) ready() (uintptr, error) { return 0, mlx.ErrNoMLX }
+func freeExperts(uintptr)                  {}
+
+func (e *ReadyExperts) apply(s *mlx.Scope, _, _ mlx.Array) mlx.Array { return none(s) }
+
 func nativeCalls(_ []mlx.Array, calls []Ends) []int {
 	out := make([]int, len(calls))
 	for i := range out {
