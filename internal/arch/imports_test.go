@@ -20,10 +20,11 @@ var mayImport = map[string]string{
 	"graphs":  "",
 	"diag":    "",
 
-	"mlx":                "dtype",
-	"mlx/internal/gen":   "",
-	"mlx/native":         "dtype mlx mlx/native/kernels trellis",
-	"mlx/native/kernels": "",
+	"mlx":                          "dtype",
+	"mlx/internal/gen":             "",
+	"mlx/native":                   "dtype mlx mlx/native/kernels trellis",
+	"mlx/native/kernels":           "",
+	"mlx/native/internal/pooltest": "mlx/native",
 
 	"weights/header":            "diag dtype pattern",
 	"weights/view":              "dtype pattern weights/header",
