@@ -10,6 +10,14 @@
 #include <immintrin.h>
 #endif
 
+// In builds that look for memory errors, scratch memory ends where it was asked to end.
+#if defined(__SANITIZE_ADDRESS__)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(at, size)
+#define ASAN_UNPOISON_MEMORY_REGION(at, size)
+#endif
+
 namespace gr {
 namespace {
 
@@ -52,6 +60,10 @@ void *Pool::scratch(int slot, size_t bytes) {
     const size_t size = (bytes + bytes / 8 + 63) / 64 * 64;
     if (!(s.data = std::aligned_alloc(64, size))) throw std::bad_alloc();
     s.size = size;
+  }
+  if (bytes > 0) {
+    ASAN_UNPOISON_MEMORY_REGION(s.data, s.size);
+    ASAN_POISON_MEMORY_REGION((char *)s.data + bytes, s.size - bytes);
   }
   return s.data;
 }

@@ -27,7 +27,8 @@ class Pool {
   // One user at a time: a primitive holds the lock for all its jobs, and with it the scratch memory.
   std::mutex &mutex() { return use_; }
 
-  // Memory that stays until the next call with this slot; aligned to 64 bytes. The pool's lock is held.
+  // Memory that stays until the next call with this slot, aligned to 64 bytes; for 0 bytes what the slot has. The pool's lock
+  // is held.
   void *scratch(int slot, size_t bytes);
 
   // Calls f(piece, thread) for each piece from 0 to n - 1, n below 2^24; f must not throw. The pool's lock is held.

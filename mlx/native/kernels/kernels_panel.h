@@ -17,7 +17,7 @@ template <int N> void unpack_f32(const Affine &w, int64_t first, int64_t from, i
           continue;
         }
         const int64_t g = n * groups + (from + k) / w.group;
-        r[i] = fma(floats(codes<N>(w.codes + n * row + (from + k) / 8 * N)), all(number(w.type, w.scales, g)), all(number(w.type, w.biases, g)));
+        r[i] = apart(floats(codes<N>(w.codes + n * row + (from + k) / 8 * N)), all(number(w.type, w.scales, g)), all(number(w.type, w.biases, g)));
       }
       transpose(r);
       for (int i = 0; i < 8; i++) store(to + (k + i) * kPanel + 8 * h, r[i]);

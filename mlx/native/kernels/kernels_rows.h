@@ -15,7 +15,7 @@ void rows_f32_of(const Affine &w, const float *x, int64_t x_stride, int64_t firs
       for (int i = 0; i < per_group; i++, p += 4 * N, at += 32) {
 #pragma GCC unroll 4
         for (int u = 0; u < 4; u++) {
-          const vf v = fma(floats(codes<N>(p + N * u)), s, b);
+          const vf v = apart(floats(codes<N>(p + N * u)), s, b);
 #pragma GCC unroll 4
           for (int r = 0; r < R; r++) acc[r][u % A] = fma(v, load(at + r * x_stride + 8 * u), acc[r][u % A]);
         }

@@ -25,6 +25,22 @@ GR_INLINE vf fma(vf a, vf b, vf c) {
 #endif
 }
 
+// a * b + c rounded twice, as MLX computes weights: one that is 0 there has to be 0 here, or 0 times an infinity is another.
+// Compilers would fuse the two.
+GR_INLINE vf apart(vf a, vf b, vf c) {
+  vf p = a * b;
+#if GR_AVX2
+  __asm__("" : "+x"(p));
+#elif defined(__aarch64__)
+  typedef float v4 __attribute__((vector_size(16)));
+  v4 half[2];
+  __builtin_memcpy(half, &p, sizeof p);
+  __asm__("" : "+w"(half[0]), "+w"(half[1]));
+  __builtin_memcpy(&p, half, sizeof p);
+#endif
+  return p + c;
+}
+
 GR_INLINE float sum(vf v) {
 #if GR_AVX2
   __m128 x = _mm_add_ps(_mm256_castps256_ps128((__m256)v), _mm256_extractf128_ps((__m256)v, 1));
