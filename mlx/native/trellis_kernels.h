@@ -11,6 +11,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "trellis_code.h"
+
 namespace gr::trellis {
 
 enum class Weights { codes, float32, bfloat16 };  // what a decoded block holds: y, value * scale, or that rounded to bfloat16
@@ -23,9 +25,19 @@ struct Coded {  // S [rows, columns]
   bool interleaved;
 
   int64_t blocks() const { return columns / T; }
-  const uint32_t *block(int64_t row, int64_t block) const;
-  float scale(int64_t row) const;           // float16 as float32
-  float factor(int64_t row) const;          // scale * r
+};
+
+// Where the blocks of a matrix lie.
+class Places {
+ public:
+  explicit Places(const Coded &w) : from_(w.words), rows_(w.rows), blocks_(w.blocks()), words_(gr_trellis_block_words(w.k, w.T)), interleaved_(w.interleaved) {}
+  const uint32_t *operator()(int64_t row, int64_t block) const { return from_ + gr_trellis_block_at(row, block, rows_, blocks_, words_, interleaved_); }
+
+ private:
+  const uint32_t *from_;
+  int64_t rows_, blocks_;
+  int words_;
+  bool interleaved_;
 };
 
 struct Kernels {
@@ -49,7 +61,5 @@ struct Kernels {
 const Kernels &plain();
 // Those that go with a table of gr::Kernels, by its name: vector code where that has AVX2.
 const Kernels &named(const char *name);
-
-float half_to_float(uint16_t h);
 
 }  // namespace gr::trellis

@@ -17,6 +17,8 @@
 
 namespace gr::trellis {
 
+namespace {
+
 float half_to_float(uint16_t h) {
   uint32_t sign = static_cast<uint32_t>(h & 0x8000) << 16, exponent = h >> 10 & 31, fraction = h & 1023;
   uint32_t bits;
@@ -31,16 +33,6 @@ float half_to_float(uint16_t h) {
   std::memcpy(&out, &bits, 4);
   return out;
 }
-
-const uint32_t *Coded::block(int64_t row, int64_t block) const {
-  return words + gr_trellis_block_at(row, block, rows, blocks(), gr_trellis_block_words(k, T), interleaved);
-}
-
-float Coded::scale(int64_t row) const { return half_to_float(scales[row]); }
-
-float Coded::factor(int64_t row) const { return scale(row) * (1.0f / GR_TRELLIS_DIVISOR); }
-
-namespace {
 
 struct Table {
   float integer[GR_TRELLIS_STATES], value[GR_TRELLIS_STATES];
@@ -58,6 +50,8 @@ const Table &table() {
   return t;
 }
 
+float factor_of(const Coded &w, int64_t row) { return half_to_float(w.scales[row]) * (1.0f / GR_TRELLIS_DIVISOR); }
+
 float round_bfloat16(float f) {
   uint32_t u;
   std::memcpy(&u, &f, 4);
@@ -67,12 +61,12 @@ float round_bfloat16(float f) {
 }
 
 void decode(const Coded &w, Weights kind, int64_t row, int64_t block, float *out) {
-  const uint32_t *words = w.block(row, block);
+  const uint32_t *words = Places(w)(row, block);
   const Table &t = table();
   const float *from = kind == Weights::codes ? t.integer : t.value;
   for (int i = 0; i < w.T; i++) out[i] = from[gr_trellis_state(words, w.k, w.T, i)];
   if (kind == Weights::codes) return;
-  float scale = w.scale(row);
+  const float scale = half_to_float(w.scales[row]);
   for (int i = 0; i < w.T; i++) out[i] *= scale;
   if (kind == Weights::bfloat16)
     for (int i = 0; i < w.T; i++) out[i] = round_bfloat16(out[i]);
@@ -93,7 +87,7 @@ void reduce_tile(const Coded &w, Weights kind, const float *x, int M, int64_t fi
           for (int i = 0; i < lanes; i++) s[i] += codes[c + i] * xm[c + i];
       }
     }
-    float factor = kind == Weights::codes ? w.factor(r) : 1.0f;
+    float factor = kind == Weights::codes ? factor_of(w, r) : 1.0f;
     for (int m = 0; m < M; m++) {
       const float *s = sums.data() + m * lanes;
       y[m * stride + (r - first)] = (((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]))) * factor;
@@ -105,7 +99,7 @@ void scatter_tile(const Coded &w, Weights kind, const float *x, int M, int64_t b
   float codes[1024];
   for (int64_t r = first; r < last; r++) {
     decode(w, kind, r, block, codes);
-    float factor = kind == Weights::codes ? w.factor(r) : 1.0f;
+    float factor = kind == Weights::codes ? factor_of(w, r) : 1.0f;
     for (int m = 0; m < M; m++) {
       float at = x[m * w.rows + r] * factor;
       float *s = sum + m * w.T;
