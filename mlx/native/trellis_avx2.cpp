@@ -225,16 +225,14 @@ void scatter(const Coded &w, const float *x, int M, int64_t block, int64_t first
 
 template <Weights kind>
 GR_AVX2_INLINE __m256 weights_of(__m256 y, __m256 scale) {
-  if constexpr (kind != Weights::codes) {
-    const __m256 divisor = _mm256_set1_ps(GR_TRELLIS_DIVISOR), r = _mm256_set1_ps(1.0f / GR_TRELLIS_DIVISOR);
-    const __m256 q = _mm256_mul_ps(y, r);  // correctly rounded by the step after it (trellis_code.h)
-    y = _mm256_mul_ps(_mm256_fmadd_ps(_mm256_fnmadd_ps(q, divisor, y), r, q), scale);
-  }
+  // y / divisor, correctly rounded: for every integer code the product with the reciprocal in two floats gives its bits.
+  constexpr float r = 1.0f / GR_TRELLIS_DIVISOR, rest = static_cast<float>(1.0 / GR_TRELLIS_DIVISOR - r);
+  if constexpr (kind != Weights::codes) y = _mm256_mul_ps(_mm256_fmadd_ps(y, _mm256_set1_ps(r), _mm256_mul_ps(y, _mm256_set1_ps(rest))), scale);
   if constexpr (kind == Weights::bfloat16) {
-    __m256i u = _mm256_castps_si256(y);
-    const __m256i tie = _mm256_and_si256(_mm256_srli_epi32(u, 16), _mm256_set1_epi32(1));
-    u = _mm256_add_epi32(u, _mm256_add_epi32(tie, _mm256_set1_epi32(0x7fff)));
-    y = _mm256_castsi256_ps(_mm256_and_si256(u, _mm256_set1_epi32(static_cast<int>(0xffff0000))));
+    // Veltkamp's splitting: the upper eight bits, rounded to nearest and, of these eight, ties to even. Not to be fused.
+    __m256 far = _mm256_mul_ps(y, _mm256_set1_ps(0x1p16f + 1));
+    __asm__("" : "+x"(far));
+    y = _mm256_add_ps(far, _mm256_sub_ps(y, far));
   }
   return y;
 }
