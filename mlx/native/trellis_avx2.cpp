@@ -252,11 +252,17 @@ GR_AVX2 void decode_as(const Coded &w, int64_t row, int64_t block, float *out) {
   decode_block<k, kind>(Places(w)(row, block), scale_of(w, row), w.T, out);
 }
 
+// So many of `left` rows of x at once, at most `most`, that the parts are alike.
+inline int part(int left, int most) {
+  const int parts = (left + most - 1) / most;
+  return (left + parts - 1) / parts;
+}
+
 constexpr int tile = 4;  // rows of weights that share the loads of x
 
 // sums [N rows of x][tile][8] += the products of N rows of x with tile rows of weights over one block.
 template <int N>
-GR_AVX2_INLINE void dots(const float *weights, const float *x, int64_t stride, int T, float *sums) {
+GR_AVX2 void dots(const float *weights, const float *x, int64_t stride, int T, float *sums) {
   __m256 s[N][tile];
 #pragma GCC unroll 4
   for (int n = 0; n < N; n++)
@@ -294,12 +300,11 @@ GR_AVX2 void reduce_tile_as(const Coded &w, const float *x, int M, int64_t first
         prefetch(place(std::min(row + tile, last - 1), b), bytes);
         decode_block<k, kind>(place(row, b), scale_of(w, row), T, weights + i * T);
       }
-      const float *from = x + b * T;
-      float *to = sums.data();
-      int left = M;
-      for (; left >= 3; left -= 3, from += 3 * w.columns, to += 3 * tile * 8) dots<3>(weights, from, w.columns, T, to);
-      if (left == 2) dots<2>(weights, from, w.columns, T, to);
-      if (left == 1) dots<1>(weights, from, w.columns, T, to);
+      for (int m = 0, n = 0; m < M; m += n) {
+        n = part(M - m, 3);
+        constexpr decltype(&dots<1>) of[] = {dots<1>, dots<2>, dots<3>};
+        of[n - 1](weights, x + m * w.columns + b * T, w.columns, T, sums.data() + m * tile * 8);
+      }
     }
     for (int i = 0; i < tile && r + i < last; i++) {
       const float factor = kind == Weights::codes ? factor_of(w, r + i) : 1.0f;
@@ -310,23 +315,25 @@ GR_AVX2 void reduce_tile_as(const Coded &w, const float *x, int M, int64_t first
 
 constexpr int held = 4096;  // decoded weights that scatter_tile keeps
 
-// sum [N, T] at 16 columns += x [N, stride] times n rows of weights.
+// sum [N, T] += x [N, stride] times n rows of weights, 16 columns at a time.
 template <int N>
-GR_AVX2_INLINE void sums16(const float *weights, int n, int T, const float *x, int stride, float *sum) {
-  __m256 s[N][2];
+GR_AVX2 void sums_of(const float *weights, int n, int T, const float *x, int stride, float *sum) {
+  for (int c = 0; c < T; c += 16, weights += 16, sum += 16) {
+    __m256 s[N][2];
 #pragma GCC unroll 6
-  for (int m = 0; m < N; m++) s[m][0] = _mm256_loadu_ps(sum + m * T), s[m][1] = _mm256_loadu_ps(sum + m * T + 8);
-  for (int i = 0; i < n; i++) {
-    const __m256 a = _mm256_loadu_ps(weights + i * T), b = _mm256_loadu_ps(weights + i * T + 8);
+    for (int m = 0; m < N; m++) s[m][0] = _mm256_loadu_ps(sum + m * T), s[m][1] = _mm256_loadu_ps(sum + m * T + 8);
+    for (int i = 0; i < n; i++) {
+      const __m256 a = _mm256_loadu_ps(weights + i * T), b = _mm256_loadu_ps(weights + i * T + 8);
 #pragma GCC unroll 6
-    for (int m = 0; m < N; m++) {
-      const __m256 at = _mm256_set1_ps(x[m * stride + i]);
-      s[m][0] = _mm256_fmadd_ps(a, at, s[m][0]);
-      s[m][1] = _mm256_fmadd_ps(b, at, s[m][1]);
+      for (int m = 0; m < N; m++) {
+        const __m256 at = _mm256_set1_ps(x[m * stride + i]);
+        s[m][0] = _mm256_fmadd_ps(a, at, s[m][0]);
+        s[m][1] = _mm256_fmadd_ps(b, at, s[m][1]);
+      }
     }
-  }
 #pragma GCC unroll 6
-  for (int m = 0; m < N; m++) _mm256_storeu_ps(sum + m * T, s[m][0]), _mm256_storeu_ps(sum + m * T + 8, s[m][1]);
+    for (int m = 0; m < N; m++) _mm256_storeu_ps(sum + m * T, s[m][0]), _mm256_storeu_ps(sum + m * T + 8, s[m][1]);
+  }
 }
 
 template <int k, Weights kind>
@@ -343,14 +350,10 @@ GR_AVX2 void scatter_tile_as(const Coded &w, const float *x, int M, int64_t bloc
       const float factor = kind == Weights::codes ? factor_of(w, r + i) : 1.0f;
       for (int m = 0; m < M; m++) at[m * step + i] = x[m * w.rows + r + i] * factor;
     }
-    for (int c = 0; c < T; c += 16) {
-      const float *from = at.data();
-      float *to = sum + c;
-      int left = M;
-      for (; left >= 4; left -= 4, from += 4 * step, to += 4 * T) sums16<4>(weights + c, n, T, from, step, to);
-      if (left == 3) sums16<3>(weights + c, n, T, from, step, to);
-      if (left == 2) sums16<2>(weights + c, n, T, from, step, to);
-      if (left == 1) sums16<1>(weights + c, n, T, from, step, to);
+    for (int m = 0, c = 0; m < M; m += c) {
+      c = part(M - m, 6);
+      constexpr decltype(&sums_of<1>) of[] = {sums_of<1>, sums_of<2>, sums_of<3>, sums_of<4>, sums_of<5>, sums_of<6>};
+      of[c - 1](weights, n, T, at.data() + m * step, step, sum + m * T);
     }
   }
 }
