@@ -90,7 +90,8 @@ func geometries() []codec.Geometry {
 				codec.Geometry{Bits: bits, Block: 256, Axis: axis, Layout: codec.Row, Rows: 53, Columns: 512})
 		}
 	}
-	return append(out, codec.Geometry{Bits: 3, Block: 256, Axis: 0, Layout: codec.Interleaved, Rows: 31, Columns: 1024})
+	return append(out, codec.Geometry{Bits: 2, Block: 96, Axis: 1, Layout: codec.Row, Rows: 9, Columns: 288},
+		codec.Geometry{Bits: 3, Block: 256, Axis: 0, Layout: codec.Interleaved, Rows: 31, Columns: 1024})
 }
 
 // TestTrellisExpand: the CPU's kernels, plain and vector, and MLX's operations give the bits of package trellis.
