@@ -103,7 +103,7 @@ func trellisClasses() []*registry.Class {
 		}
 		return acceptMultiples(role, f, inputs, outputs)
 	}
-	downMMA := trellisLinear("trellis.down_mma", "trellis.down with a tile of weights decoded once for all rows: on a matrix unit 8 by 8, on the CPU 16 columns for 4 rows. "+
+	downMMA := trellisLinear("trellis.down_mma", "trellis.down with a tile of weights decoded once for all rows: on a matrix unit 8 by 8, on the CPU 16 columns for up to 6 rows. "+
 		"Blocks of 256; outputs divide by 256.", packedNumerics, native.PackedTile, 8, 0, "row", "interleaved")
 	takeDown := downMMA.Accept
 	downMMA.Accept = func(kind string, weights map[string]plan.Facts) error {
