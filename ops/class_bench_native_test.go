@@ -24,9 +24,12 @@ import (
 
 const (
 	benchIn, benchOut = 1024, 2048
-	benchSet          = 48 << 20               // bytes of weights that calls take in turn, so that they come from memory
-	benchLimit        = 300 * time.Millisecond // of a call: more rows than that are not measured
-	benchTime         = 60 * time.Millisecond  // of a figure
+	// Experts, of a quarter of the width, and how many of them a row takes.
+	benchExperts, benchChosen = 16, 4
+
+	benchSet   = 48 << 20               // bytes of weights that calls take in turn, so that they come from memory
+	benchLimit = 300 * time.Millisecond // of a call: more rows than that are not measured
+	benchTime  = 60 * time.Millisecond  // of a figure
 )
 
 // Row counts of which the weights' bytes tell how good a time is, and those of which the arithmetic does.
@@ -38,7 +41,16 @@ type timed struct {
 	min, max int // rows that it takes; max 0: any
 	bytes    int64
 	weights  int64 // numbers that a row is multiplied with
+	experts  int   // of which a row takes benchChosen; 0: the weights are all rows'
 	runs     []registry.Run
+}
+
+// read is the bytes of the weights that rows are multiplied with.
+func (c timed) read(rows int) float64 {
+	if c.experts > 0 {
+		return float64(c.bytes) * float64(min(c.experts, rows*benchChosen)) / float64(c.experts)
+	}
+	return float64(c.bytes)
 }
 
 func (c timed) takes(rows int) bool { return rows >= c.min && (c.max == 0 || rows <= c.max) }
@@ -89,8 +101,8 @@ func TestClassTable(t *testing.T) {
 	}
 	for _, c := range r.timed(reg, wanted) {
 		measured[strings.Fields(c.name)[0]] = true
-		fmt.Print(line(c, fewRows, func(_ int, d time.Duration) string {
-			rate := float64(c.bytes) / d.Seconds()
+		fmt.Print(line(c, fewRows, func(n int, d time.Duration) string {
+			rate := c.read(n) / d.Seconds()
 			return fmt.Sprintf("%.1f (%.0f %%)", rate/1e9, 100*rate/stream)
 		}))
 		if c.takes(manyRows[0]) {

@@ -30,6 +30,12 @@ func (r trellisRig) timed(reg *registry.Registry, wanted func(class string) bool
 		}},
 	}
 	type roles = map[string]registry.Opened
+	experts := func(seed int) roles {
+		part := func(seed, out, in int) registry.Opened {
+			return quantised(r.rig, r.normal(dtype.Float16, seed, benchExperts, out, in), "affine", 4, 32)
+		}
+		return roles{"gate_proj": part(seed, benchOut/4, benchIn), "up_proj": part(seed+1, benchOut/4, benchIn), "down_proj": part(seed+2, benchIn, benchOut/4)}
+	}
 	// Sets of weights of a port, by kind.
 	sets := map[string][]func(seed int) roles{}
 	for _, k := range kinds {
@@ -48,6 +54,7 @@ func (r trellisRig) timed(reg *registry.Registry, wanted func(class string) bool
 			return roles{"q": k.make(seed, 1024, benchIn), "k": k.make(seed+1, 512, benchIn), "v": k.make(seed+2, 512, benchIn)}
 		})
 	}
+	sets["experts"] = append(sets["experts"], experts)
 	var out []timed
 	add := func(name string, class *registry.Class, set func(seed int) roles, build func(w roles) registry.Run) {
 		t := timed{name: name, min: class.MinRows, max: class.MaxRows}
@@ -68,8 +75,14 @@ func (r trellisRig) timed(reg *registry.Registry, wanted func(class string) bool
 			}
 			t.runs = append(t.runs, build(w))
 		}
+		if w := set(0); w["down_proj"].Facts.Count > 0 {
+			t.experts, t.weights = benchExperts, t.weights*benchChosen
+		}
 		r.scope.ReleaseTo(mark)
 		out = append(out, t)
+	}
+	act := func(c *registry.Call, in []mlx.Array) []mlx.Array {
+		return []mlx.Array{r.workers.SwiGLU(c.Scope, in[0], in[1])}
 	}
 	bind := func(name, kind string, w roles, change func(*registry.ClassBuild)) registry.Run {
 		return r.bind(name, kind, w, func(b *registry.ClassBuild) {
@@ -96,17 +109,26 @@ func (r trellisRig) timed(reg *registry.Registry, wanted func(class string) bool
 			if len(class.Kinds) == 1 && kind == "mlp" {
 				name += " " + kinds[i].name
 			}
-			add(name, class, set, func(w roles) registry.Run { return bind(class.Name, kind, w, nil) })
+			add(name, class, set, func(w roles) registry.Run {
+				run := bind(class.Name, kind, w, nil)
+				if kind == "experts" {
+					run = r.choosing(run)
+				}
+				return run
+			})
 			if kind != "mlp" {
 				break
 			}
 		}
 	}
+	if wanted("experts") { // the class beside it
+		exact := reg.ExactClass("experts", "affine")
+		add(exact.Name+" experts", exact, experts, func(w roles) registry.Run {
+			return r.choosing(r.bind(exact.Name, "experts", w, func(b *registry.ClassBuild) { b.Activation = act }))
+		})
+	}
 	linear := func(name string, w registry.Opened) registry.Run {
 		return bind(name, "linear", roles{"weight": w}, nil)
-	}
-	act := func(c *registry.Call, in []mlx.Array) []mlx.Array {
-		return []mlx.Array{r.workers.SwiGLU(c.Scope, in[0], in[1])}
 	}
 	for _, f := range []struct {
 		class, kind, parts string
@@ -152,6 +174,28 @@ func (r trellisRig) blocks(seed, axis, out, in int) registry.Opened {
 	}
 	w, _, _ := r.codes(g, uint64(seed))
 	return w
+}
+
+// choosing gives each row of x the experts that follow on those of the row before.
+func (r trellisRig) choosing(run registry.Run) registry.Run {
+	return func(c *registry.Call, in []mlx.Array) []mlx.Array {
+		rows := in[0].Dim(1)
+		key := [2]any{"chosen", rows}
+		indices, ok := r.memo[key].(mlx.Array)
+		if !ok {
+			numbers := make([]int32, rows*benchChosen)
+			for i := range numbers {
+				numbers[i] = int32(i % benchExperts)
+			}
+			made, err := mlx.FromInt32s(numbers, 1, rows, benchChosen)
+			require.NoError(r.t, err)
+			r.scope.Own(made)
+			indices = r.keep(r.scope.Astype(made, mlx.Uint32))
+			require.NoError(r.t, mlx.Eval(indices))
+			r.memo[key] = indices
+		}
+		return run(c, []mlx.Array{in[0], indices})
+	}
 }
 
 // numbersIn are the numbers of a weight.
