@@ -38,7 +38,7 @@ func generated(t *testing.T, s *engine.Session, prompt []int32, n int) []engine.
 
 // TestRecordedSteps: over caches that grow and windows that turn, recorded steps give the bits of steps call by call.
 func TestRecordedSteps(t *testing.T) {
-	for _, name := range []string{"llama-q4", "gemma3-q4", "lfm2-q4", "smollm2"} {
+	for _, name := range []string{"llama-q4", "gemma3-q4", "lfm2-q4", "qwen3_moe-q4", "deepseek_v3-q4", "falcon_h1-q4", "smollm2"} {
 		t.Run(name, func(t *testing.T) {
 			n := 600
 			path := func() string { return oracleDir(t, name) }

@@ -84,6 +84,8 @@ func indexing() []*registry.Operator {
 					return []mlx.Array{c.TakeAlongAxis(in[0], in[1], axis)}
 				}, nil
 			},
+			Native:         nativeTakeAlong,
+			NativeNumerics: "along a last axis of up to 1,024 entries: the very entries",
 		},
 		{
 			Name: "put_along_axis",

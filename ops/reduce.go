@@ -20,6 +20,8 @@ func reductions() []*registry.Operator {
 	order := withDefault("order", "string", "sequential: entry after entry in x's dtype, each sum rounded, as a loop in the model adds them", stringValue("any"))
 	order.OneOf = []string{"any", "sequential"}
 	sum.Params = append(sum.Params, order)
+	sum.Native = nativeSum
+	sum.NativeNumerics = "along one of the last two axes, of up to 1,024 entries, in float32, rounded once: max |Δ| / max |ref| below 1e-6 in float32"
 	inferSum := sum.Infer
 	sum.Infer = func(c *registry.Infer) ([]plan.Type, error) {
 		if o := c.Args.String("order"); o != "" && o != "any" && o != "sequential" {

@@ -23,16 +23,16 @@ const Native *native(const array &a) { return dynamic_cast<const Native *>(&a.pr
 // A primitive that shows memory in another shape: of memory in row order none of these copies.
 bool is_view(const array &a) {
   const std::string_view name = a.primitive().name(); // MLX does not export the types
-  for (const std::string_view view : {"Reshape", "Flatten", "Unflatten", "Transpose", "ExpandDims", "Squeeze"})
+  for (const std::string_view view : {"Reshape", "Flatten", "Unflatten", "Transpose", "ExpandDims", "Squeeze", "Slice", "Broadcast"})
     if (name == view) return true;
   return false;
 }
 
-// A sum, a product or another type of numbers of one shape: what stands between native primitives, and so little of it that
+// A sum, a product, a quotient or another type of numbers of one shape: what stands between native primitives, and so little of it that
 // MLX's own task costs more than the arithmetic. In float32, rounded once, as MLX has it.
 bool is_entrywise(const array &a) {
   const std::string_view name = a.primitive().name();
-  if (name != "Add" && name != "Multiply" && name != "AsType") return false;
+  if (name != "Add" && name != "Multiply" && name != "Divide" && name != "AsType") return false;
   for (const auto &i : a.inputs())
     if (i.shape() != a.shape() || !is_number(i.dtype())) return false;
   return is_number(a.dtype());
@@ -112,28 +112,83 @@ class Recorder {
       if (auto cell = p->cell()) tape_->cells.push_back(std::move(cell));
       tape_->nodes++;
     } else {
-      for (const auto &i : in)
-        if (!i.flags().row_contiguous) throw std::invalid_argument("memory that is not in row order");
-      if (is_view(a))
+      if (is_view(a)) {
+        in[0] = in_rows(in[0]);
         primitive.eval_cpu(in, out);
-      else
+      } else {
         entrywise(primitive.name(), in, out[0]), tape_->nodes++;
+      }
     }
     for (size_t i = 0; i < out.size(); i++) own_.insert_or_assign(results[i].id(), out[i]), tape_->recording.kept.push_back(out[i]);
     tape_->recording.kept.insert(tape_->recording.kept.end(), in.begin(), in.end());
   }
 
+  // The array, or a copy of it in row order.
+  array in_rows(const array &a) {
+    if (a.flags().row_contiguous) return a;
+    array copy(a.shape(), a.dtype(), nullptr, {});
+    allocate(copy);
+    tape_->recording.tasks.push_back([from = a.data<char>(), to = copy.data<char>(), size = a.itemsize(), shape = a.shape(), strides = a.strides()](Workers &) {
+      copy_rows(from, to, size, shape, strides);
+    });
+    tape_->recording.kept.push_back(copy);
+    return copy;
+  }
+
+  // Rows of an operand: numbers of a run or, with step 0, one number each.
+  struct Rows {
+    Span x;
+    int64_t step = 1;
+    std::vector<int64_t> at; // by row
+
+    void read(const Kernels &k, size_t row, float *to, int64_t n) const {
+      k.widen(x.type, x.at(at[row]), to, step ? n : 1);
+      if (!step) std::fill(to + 1, to + n, *to);
+    }
+  };
+
+  // An operand in rows of n numbers.
+  Rows rows(const array &a, int64_t n) {
+    const bool runs = a.flags().row_contiguous || (a.strides(-1) == 1 || a.strides(-1) == 0);
+    const array &from = tape_->recording.kept.emplace_back(runs ? a : in_rows(a));
+    Rows r{span_of(from, "an operand"), from.flags().row_contiguous ? 1 : from.strides(-1), {}};
+    const int64_t count = (int64_t)from.size() / n;
+    if (from.flags().row_contiguous) {
+      for (int64_t i = 0; i < count; i++) r.at.push_back(i * n);
+      return r;
+    }
+    const int axes = (int)from.ndim() - 1;
+    std::vector<int> place(axes);
+    int64_t at = 0;
+    for (int64_t i = 0; i < count; i++) {
+      r.at.push_back(at);
+      for (int d = axes - 1; d >= 0; d--) {
+        at += from.strides(d);
+        if (++place[d] < from.shape(d)) break;
+        at -= from.strides(d) * from.shape(d);
+        place[d] = 0;
+      }
+    }
+    return r;
+  }
+
   void entrywise(std::string_view name, const std::vector<array> &in, array &out) {
     allocate(out);
-    const Span x = span_of(in[0], "x"), y = in.size() > 1 ? span_of(in[1], "y") : Span{}, to = span_of(out, "z");
-    tape_->recording.tasks.push_back([x, y, to, n = (int64_t)out.size(), adds = name == "Add"](Workers &on) {
+    bool whole = true;
+    for (const auto &i : in) whole = whole && i.flags().row_contiguous;
+    const int64_t n = whole ? (int64_t)out.size() : out.shape(-1), count = n ? (int64_t)out.size() / n : 0;
+    const Rows x = rows(in[0], n), y = in.size() > 1 ? rows(in[1], n) : Rows{};
+    const char op = in.size() > 1 ? name[0] : ' '; // Add, Multiply, Divide
+    tape_->recording.tasks.push_back([x, y, to = span_of(out, "z"), n, count, op](Workers &on) {
       auto *a = (float *)on.pool.scratch(kEntries, sizeof(float) * 2 * n), *b = a + n;
-      on.kernels.widen(x.type, x.data, a, n);
-      if (y.data) {
-        on.kernels.widen(y.type, y.data, b, n);
-        for (int64_t i = 0; i < n; i++) a[i] = adds ? a[i] + b[i] : a[i] * b[i];
+      for (int64_t r = 0; r < count; r++) {
+        x.read(on.kernels, r, a, n);
+        if (op != ' ') y.read(on.kernels, r, b, n);
+        for (int64_t i = 0; op == 'A' && i < n; i++) a[i] += b[i];
+        for (int64_t i = 0; op == 'M' && i < n; i++) a[i] *= b[i];
+        for (int64_t i = 0; op == 'D' && i < n; i++) a[i] /= b[i];
+        on.kernels.narrow(to.type, a, to.at(r * n), n);
       }
-      on.kernels.narrow(to.type, a, to.data, n);
     });
   }
 
@@ -193,12 +248,14 @@ class Chain : public Native {
 Tape &tape_of(uintptr_t chain) { return **reinterpret_cast<std::shared_ptr<Tape> *>(chain); }
 
 // What a call's results are made of: see grn_native_calls.
-int kind_of(const Ids &given, const uintptr_t *out, int n) {
+int kind_of(const Ids &known_arrays, const Ids &given, const uintptr_t *out, int n) {
   int writes = -1;
   bool known = true;
   const bool all = walk(out, n, given, [&](const array &a) {
     const Native *p = native(a);
     const auto cell = p ? p->cell() : nullptr;
+    // What part of a known array is shown may hang on the position.
+    if (std::string_view(a.primitive().name()) == "Slice" && known_arrays.count(a.inputs()[0].id())) known = false;
     if (!cell) return;
     known = known && cell->state >= 0 && (!cell->writes || writes == -1);
     if (cell->writes) writes = cell->state;
@@ -216,7 +273,7 @@ void grn_native_calls(const uintptr_t *known, int n_known, const uintptr_t *in, 
     for (int i = 0; i < calls; in += ins[i], out += outs[i], i++) {
       gr::Ids given = base;
       gr::add(given, in, ins[i]);
-      result[i] = gr::kind_of(given, out, outs[i]);
+      result[i] = gr::kind_of(base, given, out, outs[i]);
     }
   } catch (...) {
     for (int i = 0; i < calls; i++) result[i] = -2;

@@ -33,3 +33,8 @@ func (a *Attention) call(s *mlx.Scope, _ [5]mlx.Array, _ Place) (y, keys, values
 	s.Fail(mlx.ErrNoMLX)
 	return
 }
+
+func (w *Workers) softmax(s *mlx.Scope, _ mlx.Array) mlx.Array             { return none(s) }
+func (w *Workers) argpartition(s *mlx.Scope, _ mlx.Array, _ int) mlx.Array { return none(s) }
+func (w *Workers) takeAlong(s *mlx.Scope, _, _ mlx.Array) mlx.Array        { return none(s) }
+func (w *Workers) sum(s *mlx.Scope, _ mlx.Array, _ int, _ bool) mlx.Array  { return none(s) }
