@@ -21,4 +21,10 @@
 // With axis 1, S is the weight [out, in] itself; with axis 0 it is its transpose, [in, out]. Codes are uint32
 // [rows, columns*k/32] (layout row), or, for k = 3, T = 256 and axis 0 only, [columns/512, rows, 48]: the two blocks of
 // 512 columns beside one another (layout interleaved). Scales are float16 [rows].
+//
+// # Tiles
+//
+// Tiles (storage exl3, exllamav3's checkpoints) are another format of that paper's codes: the 256 weights of 16 inputs and
+// 16 outputs are a ring with 16 bits of state, and one of three codes makes a float16 of a state. Inputs and outputs are
+// filled up to multiples of 128; the rotation and the scales of either side belong to the product.
 package trellis
