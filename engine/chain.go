@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 
 	"github.com/graphrun/graphrun/mlx"
@@ -238,7 +239,11 @@ func (s *Session) newRun(r *recording, p *program, known []mlx.Array, first, las
 	if len(leave) == 0 {
 		return out, false
 	}
-	chain, err := native.NewChain(s.engine.workers, known, in, leave, also)
+	for i := first; i <= last; i++ {
+		c := &p.calls[i]
+		r.calls[i].Name = at(c.at.Path, c.at.At, errors.New(s.engine.calls(c))).Error()
+	}
+	chain, err := native.NewChain(s.engine.workers, known, in, leave, also, r.calls[first:last+1])
 	if err != nil {
 		return out, false // not what Calls took it for: the calls go on one by one
 	}

@@ -59,7 +59,7 @@ func (e *Engine) DropPieces() {
 	}
 }
 
-// CallByCall records no step.
+// CallByCall records no step, also under adapters that are chosen later.
 func (e *Engine) CallByCall() {
 	for _, t := range e.tables {
 		for _, c := range t.choices {

@@ -49,6 +49,7 @@ func (e *Engine) adaptedProgram(set *active, p *program) (*program, error) {
 			q.calls = append(q.calls, c)
 		}
 	}
+	q.reads = readsOf(&q)
 	q.pieces = piecesOf(&q)
 	return &q, nil
 }

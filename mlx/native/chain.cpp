@@ -40,10 +40,13 @@ bool is_entrywise(const array &a) {
 
 bool is_taken(const array &a) { return native(a) || is_view(a) || is_entrywise(a); }
 
+// From an array that is asked for to one that it is made of: each with how many of its inputs were looked at.
+using Path = std::vector<std::pair<array, size_t>>;
+
 // Visits what arrays are made of back to what is `given`, what a value is made of before itself and results of one primitive
-// once. False where something else than native primitives and views is met.
+// once, with the path to it. False where something else than native primitives and views is met.
 template <class F> bool walk(const uintptr_t *arrays, int n, const Ids &given, F &&visit) {
-  std::vector<std::pair<array, size_t>> path;
+  Path path;
   Ids seen;
   const auto enter = [&](const array &a) {
     if (given.count(a.id()) || !seen.insert(a.id()).second) return true;
@@ -60,7 +63,7 @@ template <class F> bool walk(const uintptr_t *arrays, int n, const Ids &given, F
       if (next < a.inputs().size()) {
         if (!enter(array(a.inputs()[next++]))) return false;
       } else {
-        visit(a);
+        visit(a, path);
         path.pop_back();
       }
     }
@@ -75,6 +78,18 @@ struct Tape {
   std::vector<array> in, out;
   std::vector<std::shared_ptr<Cell>> cells;
   int nodes = 0;
+  std::vector<std::string> calls;
+  std::vector<int> call; // by task: whose it is, -1: nobody's
+
+  void run(Workers &workers) const {
+    size_t i = 0;
+    try {
+      for (; i < recording.tasks.size(); i++) recording.tasks[i](workers);
+    } catch (const std::exception &e) {
+      if (call[i] < 0) throw;
+      throw std::runtime_error(calls[call[i]] + ": " + e.what());
+    }
+  }
 };
 
 class Recorder {
@@ -88,6 +103,13 @@ class Recorder {
     }
   }
 
+  // A call that is part of the chain, and n results of it.
+  void name(std::string call, const uintptr_t *made, int n) {
+    for (int i = 0; i < n; i++)
+      if (made[i]) maker_.insert_or_assign(array_of(made[i], "a result").id(), (int)tape_->calls.size());
+    tape_->calls.push_back(std::move(call));
+  }
+
   std::shared_ptr<Tape> tape(const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots) {
     for (int i = 0; i < ins; i++) {
       const array &a = array_of(in[i], "an input");
@@ -96,12 +118,23 @@ class Recorder {
       tape_->in.push_back(mine);
       given_.insert(a.id()), own_.insert_or_assign(a.id(), mine);
     }
-    if (!walk(out, roots, given_, [&](const array &a) { take(a); })) throw std::invalid_argument("something else than a native primitive is met");
+    const auto visit = [&](const array &a, const Path &path) {
+      take(a);
+      tape_->call.resize(tape_->recording.tasks.size(), maker(path));
+    };
+    if (!walk(out, roots, given_, visit)) throw std::invalid_argument("something else than a native primitive is met");
     for (int i = 0; i < outs; i++) tape_->out.push_back(own_.at(array_of(out[i], "an output").id()));
     return tape_;
   }
 
  private:
+  // The call that made the last array of a path: the nearest that has one of the path as its result.
+  int maker(const Path &path) const {
+    for (auto i = path.rbegin(); i != path.rend(); ++i)
+      if (const auto at = maker_.find(i->first.id()); at != maker_.end()) return at->second;
+    return -1;
+  }
+
   void take(const array &a) {
     std::vector<array> in, out, results = a.outputs();
     for (const auto &i : a.inputs()) in.push_back(own_.at(i.id()));
@@ -196,7 +229,8 @@ class Recorder {
 
   std::shared_ptr<Tape> tape_;
   Ids given_;
-  std::unordered_map<std::uintptr_t, array> own_; // by the ids of the graph's: where they lie
+  std::unordered_map<std::uintptr_t, array> own_;  // by the ids of the graph's: where they lie
+  std::unordered_map<std::uintptr_t, int> maker_;  // by the ids of calls' results
 };
 
 // An array's memory, copied into another's in row order.
@@ -235,7 +269,7 @@ class Chain : public Native {
         cell->position = p.position, cell->at = p.at, cell->seen = p.seen;
       }
       for (const auto &copy : before) copy();
-      for (const auto &task : tape->recording.tasks) task(on);
+      tape->run(on);
       for (const auto &copy : after) copy();
     });
   }
@@ -251,7 +285,7 @@ Tape &tape_of(uintptr_t chain) { return **reinterpret_cast<std::shared_ptr<Tape>
 int kind_of(const Ids &known_arrays, const Ids &given, const uintptr_t *out, int n) {
   int writes = -1;
   bool known = true;
-  const bool all = walk(out, n, given, [&](const array &a) {
+  const bool all = walk(out, n, given, [&](const array &a, const Path &) {
     const Native *p = native(a);
     const auto cell = p ? p->cell() : nullptr;
     // What part of a known array is shown may hang on the position.
@@ -280,17 +314,13 @@ void grn_native_calls(const uintptr_t *known, int n_known, const uintptr_t *in, 
   }
 }
 
-grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots) {
-  grn_one r = {};
-  try {
+grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots,
+                      const char *names, const uintptr_t *made, const int *of, int calls) {
+  return gr::guarded<std::shared_ptr<gr::Tape>>([&] {
     gr::Recorder recorder(gr::workers_of(workers), known, n_known);
-    r.a = reinterpret_cast<uintptr_t>(new std::shared_ptr<gr::Tape>(recorder.tape(in, ins, out, outs, roots)));
-  } catch (std::exception &e) {
-    r.err = strdup(e.what());
-  } catch (...) {
-    r.err = strdup("unknown error");
-  }
-  return r;
+    for (int i = 0; i < calls; made += of[i], names += std::strlen(names) + 1, i++) recorder.name(names, made, of[i]);
+    return recorder.tape(in, ins, out, outs, roots);
+  });
 }
 
 void grn_chain_free(uintptr_t chain) { delete reinterpret_cast<std::shared_ptr<gr::Tape> *>(chain); }
@@ -298,7 +328,7 @@ void grn_chain_free(uintptr_t chain) { delete reinterpret_cast<std::shared_ptr<g
 int grn_chain_nodes(uintptr_t chain) { return gr::tape_of(chain).nodes; }
 
 char *grn_chain_run(uintptr_t chain, uintptr_t stream, const uintptr_t *in, const grn_place *places, int n, uintptr_t *out) {
-  try {
+  return gr::caught([&] {
     using namespace gr;
     const auto &tape = *reinterpret_cast<std::shared_ptr<Tape> *>(chain);
     std::vector<array> inputs;
@@ -314,10 +344,5 @@ char *grn_chain_run(uintptr_t chain, uintptr_t stream, const uintptr_t *in, cons
     for (const auto &o : tape->out) shapes.push_back(o.shape()), dtypes.push_back(o.dtype());
     auto made = array::make_arrays(std::move(shapes), dtypes, std::make_shared<Chain>(stream_of(stream), tape, std::vector<grn_place>(places, places + n)), inputs);
     for (size_t i = 0; i < made.size(); i++) out[i] = reinterpret_cast<uintptr_t>(new array(std::move(made[i])));
-  } catch (std::exception &e) {
-    return strdup(e.what());
-  } catch (...) {
-    return strdup("unknown error");
-  }
-  return nullptr;
+  });
 }

@@ -16,7 +16,10 @@ type Chain struct {
 }
 
 // Ends are what a call was given, and what it made of it.
-type Ends struct{ In, Out []mlx.Array }
+type Ends struct {
+	Name    string // in errors
+	In, Out []mlx.Array
+}
 
 // What Calls says of a call that writes to no state.
 const (
@@ -29,9 +32,9 @@ const (
 func Calls(known []mlx.Array, calls []Ends) []int { return nativeCalls(known, calls) }
 
 // NewChain records what makes out and also of in and of known arrays; the latter are used as they are. Nothing is
-// evaluated. The caller frees the chain.
-func NewChain(w *Workers, known, in, out, also []mlx.Array) (*Chain, error) {
-	h, err := newChain(w.handle, known, in, append(append([]mlx.Array(nil), out...), also...), len(out))
+// evaluated. An error of a run names the call whose primitive it is. The caller frees the chain.
+func NewChain(w *Workers, known, in, out, also []mlx.Array, calls []Ends) (*Chain, error) {
+	h, err := newChain(w.handle, known, in, append(append([]mlx.Array(nil), out...), also...), len(out), calls)
 	if err != nil {
 		return nil, err
 	}

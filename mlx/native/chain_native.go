@@ -14,6 +14,7 @@ package native
 import "C"
 
 import (
+	"strings"
 	"unsafe"
 
 	"github.com/graphrun/graphrun/mlx"
@@ -43,9 +44,17 @@ func nativeCalls(known []mlx.Array, calls []Ends) []int {
 	return result
 }
 
-func newChain(workers uintptr, known, in, out []mlx.Array, outs int) (uintptr, error) {
+func newChain(workers uintptr, known, in, out []mlx.Array, outs int, calls []Ends) (uintptr, error) {
 	k, i, o := handlesOf(nil, known), handlesOf(nil, in), handlesOf(nil, out)
-	r := C.grn_chain_new(C.uintptr_t(workers), unsafe.SliceData(k), C.int(len(k)), unsafe.SliceData(i), C.int(len(i)), unsafe.SliceData(o), C.int(outs), C.int(len(o)))
+	var names []byte
+	var made []C.uintptr_t
+	var of []C.int
+	for _, c := range calls {
+		names = append(append(names, strings.ReplaceAll(c.Name, "\x00", "")...), 0)
+		made, of = handlesOf(made, c.Out), append(of, C.int(len(c.Out)))
+	}
+	r := C.grn_chain_new(C.uintptr_t(workers), unsafe.SliceData(k), C.int(len(k)), unsafe.SliceData(i), C.int(len(i)), unsafe.SliceData(o), C.int(outs), C.int(len(o)),
+		(*C.char)(unsafe.Pointer(unsafe.SliceData(names))), unsafe.SliceData(made), unsafe.SliceData(of), C.int(len(of)))
 	return uintptr(r.a), failure(r.err)
 }
 

@@ -78,8 +78,10 @@ grn_three grn_attention(const grn_attend *a, const uintptr_t *in, const float *r
 // primitives than native ones make its results; -1, only those; else they write to the state of this number too.
 void grn_native_calls(const uintptr_t *known, int n_known, const uintptr_t *in, const int *ins, const uintptr_t *out, const int *outs, int calls, int *result);
 
-// out: the outputs, and up to `roots` what else is to be computed.
-grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots);
+// out: the outputs, and up to `roots` what else is to be computed. Of each call whose primitives are in it a name, ended by a
+// zero, and of[i] results, one after another in made: what fails tells whose it is.
+grn_one grn_chain_new(uintptr_t workers, const uintptr_t *known, int n_known, const uintptr_t *in, int ins, const uintptr_t *out, int outs, int roots,
+                      const char *names, const uintptr_t *made, const int *of, int calls);
 void grn_chain_free(uintptr_t chain);
 int grn_chain_nodes(uintptr_t chain); // primitives in it
 

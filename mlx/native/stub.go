@@ -40,7 +40,7 @@ func nativeCalls(_ []mlx.Array, calls []Ends) []int {
 	return out
 }
 
-func newChain(uintptr, []mlx.Array, []mlx.Array, []mlx.Array, int) (uintptr, error) {
+func newChain(uintptr, []mlx.Array, []mlx.Array, []mlx.Array, int, []Ends) (uintptr, error) {
 	return 0, mlx.ErrNoMLX
 }
 func freeChain(uintptr)      {}
