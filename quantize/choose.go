@@ -50,6 +50,33 @@ type chooser struct {
 	bits, group int
 	list        *diag.List
 	matched     []bool
+	faults      map[fault]*faulty
+}
+
+// fault is what a line asks of some weights and cannot be had: it is told once.
+type fault struct {
+	line *Line
+	text string
+}
+
+type faulty struct {
+	d    *diag.Diagnostic
+	path string // of the weight that is named
+	more int    // weights beside it
+}
+
+func (c *chooser) wrong(line *Line, path string, err error) {
+	key := fault{line, err.Error()}
+	if f := c.faults[key]; f != nil {
+		f.more++
+		f.d.Message = fmt.Sprintf("%s and %d more: %s", f.path, f.more, key.text)
+		return
+	}
+	if c.faults == nil {
+		c.faults = map[fault]*faulty{}
+	}
+	d := c.list.Errorf("quantization", line.At, "%s: %v", path, err).Helped("leave such weights out, or write `where_it_fits: true`")
+	c.faults[key] = &faulty{d: d, path: path}
 }
 
 func (c *chooser) tasks() []*task {
@@ -73,7 +100,7 @@ func (c *chooser) tasks() []*task {
 		switch {
 		case err != nil && line.Fits:
 		case err != nil:
-			c.list.Errorf("quantization", line.At, "%s: %v", path, err).Helped("leave such weights out, or write `where_it_fits: true`")
+			c.wrong(line, path, err)
 		default:
 			out = append(out, t)
 			for _, p := range w.parts {

@@ -108,4 +108,7 @@ func TestTasks(t *testing.T) {
 	require.Contains(t, wrong, "b.conv: it is [64 4 1]; trellis codes are of one matrix")
 	_, wrong = run("quantize:\n- {weights: a.mlp.down_proj, format: trellis, bits: 8}", 4)
 	require.Contains(t, wrong, "trellis codes of 8 bits; 2, 3 and 4 are read")
+	_, wrong = run(string(trellisPlan), 5)
+	require.Equal(t, 1, strings.Count(wrong, "\n"), "a fault that many weights share is told once")
+	require.Contains(t, wrong, "a.mlp.down_proj and 1 more: trellis codes of 5 bits; 2, 3 and 4 are read")
 }
