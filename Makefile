@@ -55,8 +55,13 @@ bench-compose: ## how long composing takes as a whole process, held to its limit
 quality: build ## KL divergence of what runs by default, and of llama.cpp, from the exact classes over a text; 20 greedy answers (minutes)
 	@tools/quality.sh
 
-asan: setup ## the native kernels under AddressSanitizer and UBSan
-	CGO_CXXFLAGS="-O1 -g -fsanitize=undefined -fno-sanitize-recover=undefined" CGO_LDFLAGS="-fsanitize=undefined" $(GO) test -asan -tags mlx -count=1 ./mlx/native/...
+# Go's -asan instruments C alone. What null, object-size and vptr look for, AddressSanitizer finds, or there is none.
+SANITIZED = -fsanitize=address,undefined -fno-sanitize=null,object-size,vptr -fno-sanitize-recover=undefined
+
+asan: setup ## the native kernels under AddressSanitizer and UBSan, with the tests of operators and engine that reach them (half an hour)
+	export CGO_CXXFLAGS="-g1 $(SANITIZED)" CGO_LDFLAGS="-fsanitize=address,undefined"; \
+	$(GO) test -asan -tags mlx -count=1 -timeout 60m ./mlx/native/... && \
+	$(GO) test -asan -tags mlx -count=1 -timeout 60m -run 'InOrder|Trellis|Attend|Caches|Experts|MLPFused|Record' ./ops ./engine
 
 fuzz: ## every fuzz target for FUZZTIME (30s)
 	@tools/fuzz.sh
