@@ -23,10 +23,34 @@ func mlpFused() *registry.Class {
 		After:       []string{"add"},
 		Kernels:     []string{"cpu"},
 		Accept:      acceptFused,
-		Build:       buildFused,
+		Build:       func(b *registry.ClassBuild) (registry.Run, error) { return buildMLP(b, false) },
 		Numerics: "the bits of mlp.unfused over affine.rows_q16, trellis.reduce and trellis.scatter with the native swiglu between them; against mlp.unfused over affine and trellis.packed " +
 			"max |Δ| / max |ref| below 2e-4 in float32, 2^-6 in bfloat16 and 2^-9 in float16 by its test, with adapters too",
 	}
+}
+
+// mlpPanels is a whole mlp of many rows in one kernel.
+func mlpPanels() *registry.Class {
+	c := mlpFused()
+	c.Name = "mlp.panels_q16"
+	c.Doc = "down(silu(gate(x)) · up(x)) for many rows in one kernel, of affine weights: codes are unpacked 16 outputs at a time and multiplied with all rows. What gate and up " +
+		"give is activated and quantised for down while it is in cache, 32 columns at a time, and is not written to memory. The sums of adapters are added in the same " +
+		"kernel, to each product before it is rounded."
+	c.MaxRows = 0
+	c.Accept = acceptPanels
+	c.Build = func(b *registry.ClassBuild) (registry.Run, error) { return buildMLP(b, true) }
+	c.Numerics = "the bits of mlp.unfused over affine.panels_q16 with the native swiglu between them; against mlp.unfused over affine max |Δ| / max |ref| below 2e-4 in float32, " +
+		"2^-6 in bfloat16 and 2^-9 in float16 by its test, with adapters too"
+	return c
+}
+
+func acceptPanels(kind string, weights map[string]plan.Facts) error {
+	for role, f := range weights {
+		if f.Storage == "trellis" {
+			return fmt.Errorf("%s is stored as trellis; affine weights are taken", role)
+		}
+	}
+	return acceptFused(kind, weights)
 }
 
 func acceptFused(_ string, weights map[string]plan.Facts) error {
@@ -62,11 +86,11 @@ func acceptFused(_ string, weights map[string]plan.Facts) error {
 	return nil
 }
 
-func buildFused(b *registry.ClassBuild) (registry.Run, error) {
+func buildMLP(b *registry.ClassBuild, panels bool) (registry.Run, error) {
 	if b.Workers == nil {
 		return nil, fmt.Errorf("its kernel is for the CPU")
 	}
-	m := &native.MLP{Workers: b.Workers, Around: aroundOf(b)}
+	m := &native.MLP{Workers: b.Workers, Panels: panels, Around: aroundOf(b)}
 	var err error
 	part := func(role string, half, halves int) native.Matrix {
 		w, e := fusedPart(b, role, half, halves)

@@ -56,7 +56,7 @@ func (r trellisRig) fusedCases(d dtype.Dtype) []fusedCase {
 	}
 }
 
-var plainClasses = map[string]string{"affine.rows_q16": "affine", "trellis.reduce": "trellis.packed", "trellis.scatter": "trellis.packed"}
+var plainClasses = map[string]string{"affine.rows_q16": "affine", "affine.panels_q16": "affine", "trellis.reduce": "trellis.packed", "trellis.scatter": "trellis.packed"}
 
 // unfused computes a case by mlp.unfused over classes; with the native activation, or MLX's.
 func (r trellisRig) unfused(c fusedCase, plain bool, x mlx.Array, sums map[string][]registry.Factor) mlx.Array {
@@ -105,9 +105,8 @@ func (r trellisRig) unfused(c fusedCase, plain bool, x mlx.Array, sums map[strin
 	return run(r.call, []mlx.Array{x})[0]
 }
 
-// TestFusedMLP: mlp.fused has the bits of the classes that it joins, and is near the plain ones; with adapters it is near both.
+// TestFusedMLP: the fused classes have the bits of the classes that they join, and are near the plain ones; with adapters near both.
 func TestFusedMLP(t *testing.T) {
-	bounds := map[dtype.Dtype]float64{dtype.Float32: 2e-4, dtype.Bfloat16: 1.0 / 64, dtype.Float16: 1.0 / 512}
 	for _, kernels := range []string{"", "plain"} {
 		for i, d := range []dtype.Dtype{dtype.Float32, dtype.Bfloat16, dtype.Float16} {
 			r := newTrellisRig(t, kernels)
@@ -116,31 +115,52 @@ func TestFusedMLP(t *testing.T) {
 					if kernels == "plain" && rows != 1 && rows != 5 || d == dtype.Float16 && rows == 16 {
 						continue
 					}
-					text := fmt.Sprintf("%s, %d rows of %s, kernels %q", c.name, rows, d, kernels)
-					x := r.normal(d, 10*i+j+rows, 1, rows, c.ins)
-					fused := func(factors map[string][]registry.Factor) mlx.Array {
-						return r.bind("mlp.fused", "mlp", c.weights, func(b *registry.ClassBuild) { b.Factors = factors })(r.call, []mlx.Array{x})[0]
+					codes := c.fast["gate_proj"] != "affine.rows_q16" || c.fast["up_proj"] != "affine.rows_q16"
+					r.holdFused("mlp.fused", c, d, rows, 10*i+j, !codes || rows <= 4)
+				}
+				if j > 1 { // trellis codes
+					continue
+				}
+				panels := c
+				panels.fast = map[string]string{}
+				for role := range c.fast {
+					panels.fast[role] = "affine.panels_q16"
+				}
+				for _, rows := range []int{1, 7, 34, 517} {
+					if (kernels == "plain" || d == dtype.Float16) && rows > 7 {
+						continue
 					}
-					got := fused(nil)
-					if codes := c.fast["gate_proj"] != "affine.rows_q16" || c.fast["up_proj"] != "affine.rows_q16"; !codes || rows <= 4 {
-						same(t, r.unfused(c, false, x, nil), got)
-					}
-					r.near(r.unfused(c, true, x, nil), got, bounds[d], text)
-					sums := map[string][]registry.Factor{"gate_proj": {r.factor(1, c.ins, 8, c.width)},
-						"down_proj": {r.factor(2, c.width, 3, c.ins), r.factor(3, c.width, 16, c.ins)}}
-					r.near(r.unfused(c, true, x, sums), fused(sums), bounds[d], text+" with adapters")
-					gain := r.normal(dtype.Float32, 9, c.ins)
-					residual := r.normal(r.workers.RMSNorm(r.scope, x, gain, 1e-5).Dtype(), 10, 1, rows, c.ins)
-					joined := r.bind("mlp.fused", "mlp", c.weights, func(b *registry.ClassBuild) {
-						b.Before, b.After = &plan.Call{Args: plan.Args{{Name: "eps", Value: plan.Value{Kind: plan.Float, Float: 1e-5}}}}, &plan.Call{}
-					})(r.call, []mlx.Array{x, gain, residual})[0]
-					x = r.workers.RMSNorm(r.scope, x, gain, 1e-5)
-					same(t, r.scope.Add(fused(nil), residual), joined, text+" with norm and sum")
-					r.call.Scope.Free()
+					r.holdFused("mlp.panels_q16", panels, d, rows, 20*i+j, true)
 				}
 			}
 		}
 	}
+}
+
+// holdFused holds a fused class to its contract: exact says whether it has the bits of the classes that it joins.
+func (r trellisRig) holdFused(class string, c fusedCase, d dtype.Dtype, rows, seed int, exact bool) {
+	bound := map[dtype.Dtype]float64{dtype.Float32: 2e-4, dtype.Bfloat16: 1.0 / 64, dtype.Float16: 1.0 / 512}[d]
+	text := fmt.Sprintf("%s, %s, %d rows of %s", class, c.name, rows, d)
+	x := r.normal(d, seed+rows, 1, rows, c.ins)
+	fused := func(factors map[string][]registry.Factor) mlx.Array {
+		return r.bind(class, "mlp", c.weights, func(b *registry.ClassBuild) { b.Factors = factors })(r.call, []mlx.Array{x})[0]
+	}
+	got := fused(nil)
+	if exact {
+		same(r.t, r.unfused(c, false, x, nil), got, text)
+	}
+	r.near(r.unfused(c, true, x, nil), got, bound, text)
+	sums := map[string][]registry.Factor{"gate_proj": {r.factor(1, c.ins, 8, c.width)},
+		"down_proj": {r.factor(2, c.width, 3, c.ins), r.factor(3, c.width, 16, c.ins)}}
+	r.near(r.unfused(c, true, x, sums), fused(sums), bound, text+" with adapters")
+	gain := r.normal(dtype.Float32, 9, c.ins)
+	residual := r.normal(r.workers.RMSNorm(r.scope, x, gain, 1e-5).Dtype(), 10, 1, rows, c.ins)
+	joined := r.bind(class, "mlp", c.weights, func(b *registry.ClassBuild) {
+		b.Before, b.After = &plan.Call{Args: plan.Args{{Name: "eps", Value: plan.Value{Kind: plan.Float, Float: 1e-5}}}}, &plan.Call{}
+	})(r.call, []mlx.Array{x, gain, residual})[0]
+	x = r.workers.RMSNorm(r.scope, x, gain, 1e-5)
+	same(r.t, r.scope.Add(fused(nil), residual), joined, text+" with norm and sum")
+	r.call.Scope.Free()
 }
 
 // normal is an array of Gaussian numbers.

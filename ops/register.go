@@ -25,7 +25,7 @@ func Register(r *registry.Registry) error {
 	}
 	for _, family := range [][]*registry.Class{
 		{dense(), denseRows(), affine(), affineDense(), affineRows(), affineRowsQ8(), affineRowsQ16(), affineMMA(), affinePanels(), affinePanelsQ8(), affinePanelsQ16()}, trellisClasses(), tilesClasses(),
-		{unfusedMLP(), gateUpUnfused(), mlpGateDown(), mlpFused(), unfusedGroup(), affineGroupQ16(), affineGroupPanelsQ16()}, {expertsRows(), expertsFused(), expertsStreamed()},
+		{unfusedMLP(), gateUpUnfused(), mlpGateDown(), mlpFused(), mlpPanels(), unfusedGroup(), affineGroupQ16(), affineGroupPanelsQ16()}, {expertsRows(), expertsFused(), expertsStreamed()},
 		{aneAffineSplit(), aneMLPSplit()}, kvReads(),
 	} {
 		for _, c := range family {

@@ -239,7 +239,7 @@ class Job {
         k_.rows_q(2, w, in.blocks[w.bits == 4] + r, (int)n, first, last, y + r * stride, stride);
       }
     else
-      k_.panel_q(2, w, in.runs, in.n, first, y, room);
+      k_.unpack_q(2, w, first, first + kPanel * on_.pool.threads(), room), k_.panel_q(2, w, room, in.runs, in.n, {Type::f32, y, kPanel, nullptr, nullptr});
     for (int64_t r = 0; r < in.n; r++)
       if (!in.from.finite[in.rows[r]]) k_.rows_f32(w, in.from.row(in.rows[r]), w.inputs, 1, first, last, y + r * stride, stride);
     float bias[256];

@@ -23,19 +23,6 @@ void add_scaled(float a, const float *x, float *y, int64_t n) {
   for (; i < n; i++) y[i] += a * x[i];
 }
 
-// y = v of y's type, and then + sum, which is of that type.
-void put(const Kernels &k, float *v, int64_t n, Span y, Span sum, int64_t at) {
-  if (!sum.data) return k.narrow(y.type, v, y.at(at), n);
-  round_to(k, y.type, v, n);
-  float more[256];
-  for (int64_t i = 0; i < n; i += 256) {
-    const int64_t m = std::min<int64_t>(256, n - i);
-    k.widen(sum.type, sum.at(at + i), more, m);
-    add_scaled(1, more, v + i, m);
-  }
-  k.narrow(y.type, v, y.at(at), n);
-}
-
 // The rows that a weight is multiplied with, in the forms that weights ask for.
 class Input {
  public:
@@ -78,12 +65,8 @@ class Product {
   Product(Workers &on, const Matrix &w, Input &in) : on_(on), w_(w), in_(in) {
     if (!w.coded) blocks_ = &in.blocks(w.affine.bits);
     for (const LowRank &s : w.sums) {
-      auto &low = low_.emplace_back(in.rows * s.rank, 0.0f);
-      for (int64_t m = 0; m < in.rows; m++) {
-        float *t = low.data() + m * s.rank;
-        for (int64_t i = 0; i < in.width; i++) add_scaled(in.x[m * in.width + i], s.a + i * s.rank, t, s.rank);
-        for (int64_t j = 0; j < s.rank; j++) t[j] *= s.scale;
-      }
+      auto &low = low_.emplace_back(in.rows * s.rank);
+      for (int64_t m = 0; m < in.rows; m++) low_factors(s, in.x + m * in.width, in.width, low.data() + m * s.rank);
     }
   }
 
@@ -125,9 +108,7 @@ class Product {
       for (int64_t m = 0; m < in_.rows; m++) add_scaled(1, bias, y + m * stride + i - first, n);
     }
     for (size_t s = 0; s < low_.size(); s++)
-      for (int64_t m = 0; m < in_.rows; m++)
-        for (int64_t j = 0; j < w_.sums[s].rank; j++)
-          add_scaled(low_[s][m * w_.sums[s].rank + j], w_.sums[s].b + j * w_.sums[s].stride + first, y + m * stride, last - first);
+      for (int64_t m = 0; m < in_.rows; m++) add_low_rank(w_.sums[s], low_[s].data() + m * w_.sums[s].rank, first, last, y + m * stride);
     for (int64_t m = 0; m < in_.rows; m++) round_to(on_.kernels, w_.type, y + m * stride, last - first);
   }
 
@@ -177,6 +158,28 @@ void gate_and_up(Workers &on, const Product &gate, const Product &up, Type t, in
 }
 
 }  // namespace
+
+void low_factors(const LowRank &s, const float *x, int64_t inputs, float *t) {
+  std::fill_n(t, s.rank, 0.0f);
+  for (int64_t i = 0; i < inputs; i++) add_scaled(x[i], s.a + i * s.rank, t, s.rank);
+  for (int64_t j = 0; j < s.rank; j++) t[j] *= s.scale;
+}
+
+void add_low_rank(const LowRank &s, const float *t, int64_t first, int64_t last, float *y) {
+  for (int64_t j = 0; j < s.rank; j++) add_scaled(t[j], s.b + j * s.stride + first, y, last - first);
+}
+
+void put(const Kernels &k, float *v, int64_t n, Span y, Span sum, int64_t at) {
+  if (!sum.data) return k.narrow(y.type, v, y.at(at), n);
+  round_to(k, y.type, v, n);
+  float more[256];
+  for (int64_t i = 0; i < n; i += 256) {
+    const int64_t m = std::min<int64_t>(256, n - i);
+    k.widen(sum.type, sum.at(at + i), more, m);
+    add_scaled(1, more, v + i, m);
+  }
+  k.narrow(y.type, v, y.at(at), n);
+}
 
 void mlp(Workers &on, const Matrix &gate, const Matrix &up, const Matrix &down, Type t, Span x, int64_t rows, const Norm &norm, Span y, Span sum) {
   if (rows == 0) return;

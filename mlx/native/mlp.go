@@ -19,10 +19,11 @@ type LowRank struct {
 	Scale float32
 }
 
-// MLP is down(silu(gate(x)) * up(x)) as one primitive, for a few rows.
+// MLP is down(silu(gate(x)) * up(x)) as one primitive, for a few rows or, with Panels, of affine weights for many.
 type MLP struct {
 	Workers        *Workers
 	Gate, Up, Down Matrix
+	Panels         bool
 	Around
 }
 
@@ -61,8 +62,8 @@ func (m *ReadyMLP) Free() {
 }
 
 // Apply gives [.., outputs of down] of x [.., inputs]. Gate, up, the activation and the result are each computed in float32
-// and rounded to the promoted dtype of their operands: the bits of RowsQ16 products, or of packed trellis codes, with SwiGLU
-// between them, where no low-rank sum is added. in is x, the norm's gain where there is a norm (an absent array: 1), and
+// and rounded to the promoted dtype of their operands: the bits of RowsQ16 (PanelQ16) products, or of packed trellis codes, with
+// SwiGLU between them, where no low-rank sum is added. in is x, the norm's gain where there is a norm (an absent array: 1), and
 // what is added to the result, of its shape and dtype, where there is a sum.
 func (m *ReadyMLP) Apply(s *mlx.Scope, in ...mlx.Array) mlx.Array {
 	if s.Err() != nil {

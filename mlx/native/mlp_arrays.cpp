@@ -18,6 +18,7 @@ struct MLPWeights {
   std::vector<array> kept; // evaluated
   std::array<Matrix, 3> parts;
   std::array<Dtype, 3> types{mlx::core::float32, mlx::core::float32, mlx::core::float32}; // of scales and biases
+  bool panels = false;
   std::array<bool, 3> typed{};                                                          // codes keep the type of what they meet
 
   Dtype type(int part, Dtype x) const { return typed[part] ? mlx::core::promote_types(x, types[part]) : x; }
@@ -39,7 +40,7 @@ class MLP : public Native {
     dispatch([w = weights_, types = types_, x, y, sum, norm, rows, hidden = hidden_](Workers &on) {
       auto parts = w->parts;
       for (int i = 0; i < 3; i++) parts[i].type = types[i];
-      mlp(on, parts[0], parts[1], parts[2], hidden, x, rows, norm, y, sum);
+      (w->panels ? mlp_panels : mlp)(on, parts[0], parts[1], parts[2], hidden, x, rows, norm, y, sum);
     });
   }
 
@@ -78,11 +79,14 @@ void add_part(MLPWeights &all, int i, const grn_matrix &w) {
   }
 }
 
-std::shared_ptr<MLPWeights> mlp_weights(uintptr_t workers, const grn_matrix *w, const grn_low_rank *sums, int n) {
+std::shared_ptr<MLPWeights> mlp_weights(uintptr_t workers, const grn_matrix *w, const grn_low_rank *sums, int n, bool panels) {
   auto all = std::make_shared<MLPWeights>();
-  all->on = workers_of(workers);
+  all->on = workers_of(workers), all->panels = panels;
   auto &parts = all->parts;
-  for (int i = 0; i < 3; i++) add_part(*all, i, w[i]);
+  for (int i = 0; i < 3; i++) {
+    if (panels && !w[i].biases) throw std::invalid_argument("trellis codes are not taken in panels");
+    add_part(*all, i, w[i]);
+  }
   if (parts[0].inputs() != parts[1].inputs() || parts[0].outputs() != parts[1].outputs() || parts[2].inputs() != parts[0].outputs())
     throw std::invalid_argument("gate, up and down do not go together");
   for (int i = 0; i < n; i++) {
@@ -101,8 +105,8 @@ std::shared_ptr<MLPWeights> mlp_weights(uintptr_t workers, const grn_matrix *w, 
 }  // namespace
 }  // namespace gr
 
-grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n) {
-  return gr::guarded<std::shared_ptr<gr::MLPWeights>>([&] { return gr::mlp_weights(workers, parts, sums, n); });
+grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n, bool panels) {
+  return gr::guarded<std::shared_ptr<gr::MLPWeights>>([&] { return gr::mlp_weights(workers, parts, sums, n, panels); });
 }
 
 void grn_mlp_weights_free(uintptr_t weights) { delete reinterpret_cast<std::shared_ptr<gr::MLPWeights> *>(weights); }

@@ -21,8 +21,8 @@ typedef struct {
   float scale;
 } grn_low_rank;
 
-// parts: gate, up, down, evaluated. Primitives hold on to them.
-grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n);
+// parts: gate, up, down, evaluated. Primitives hold on to them. panels: for many rows, of affine weights alone.
+grn_one grn_mlp_weights(uintptr_t workers, const grn_matrix *parts, const grn_low_rank *sums, int n, bool panels);
 void grn_mlp_weights_free(uintptr_t weights);
 
 // x [.., inputs] -> [.., outputs of down].

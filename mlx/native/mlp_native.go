@@ -25,7 +25,7 @@ func (m *MLP) ready() (uintptr, error) {
 			sums = append(sums, C.grn_low_rank{part: C.int(i), a: handle(l.A), b: handle(l.B), first: C.int(l.First), scale: C.float(l.Scale)})
 		}
 	}
-	r := C.grn_mlp_weights(C.uintptr_t(m.Workers.handle), &parts[0], unsafe.SliceData(sums), C.int(len(sums)))
+	r := C.grn_mlp_weights(C.uintptr_t(m.Workers.handle), &parts[0], unsafe.SliceData(sums), C.int(len(sums)), C.bool(m.Panels))
 	return uintptr(r.a), failure(r.err)
 }
 

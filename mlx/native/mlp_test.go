@@ -27,10 +27,14 @@ func TestMLP(t *testing.T) {
 				require.NoError(t, err)
 				defer w.Free()
 				r := rand.New(rand.NewPCG(11, 12))
-				for _, rows := range []int{1, 3, 17} {
+				for _, c := range []struct {
+					rows int
+					form native.Form
+				}{{1, native.RowsQ16}, {3, native.RowsQ16}, {17, native.RowsQ16}, {3, native.PanelQ16}, {38, native.PanelQ16}} {
+					rows := c.rows
 					product := func(bits, out, in int) native.Product {
 						p := quantised(s, normal(t, s, r, mlx.Float32, out, in), bits, 32)
-						p.Workers, p.Form = w, native.RowsQ16
+						p.Workers, p.Form = w, c.form
 						return p
 					}
 					gate, up, down := product(4, 96, 352), product(3, 96, 352), product(5, 352, 96)
@@ -45,7 +49,7 @@ func TestMLP(t *testing.T) {
 					x, err := mlx.FromFloat32s(values, rows, 352)
 					require.NoError(t, err)
 					s.Own(x)
-					m := native.MLP{Workers: w, Gate: matrix(gate), Up: matrix(up), Down: matrix(down)}
+					m := native.MLP{Workers: w, Gate: matrix(gate), Up: matrix(up), Down: matrix(down), Panels: c.form == native.PanelQ16}
 					near(t, s, apply(t, s, &down, w.SwiGLU(s, apply(t, s, &gate, x), apply(t, s, &up, x))), run(t, s, m, x), 0, "mlp")
 				}
 			})
@@ -77,6 +81,7 @@ func TestMLPRefuses(t *testing.T) {
 			change func(m *native.MLP, in *[]mlx.Array)
 			err    string
 		}{
+			{func(m *native.MLP, _ *[]mlx.Array) { m.Panels, m.Up.Biases = true, mlx.Array{} }, "trellis codes are not taken in panels"},
 			{func(m *native.MLP, _ *[]mlx.Array) { m.Up = of(64, 64) }, "gate, up and down do not go together"},
 			{func(m *native.MLP, _ *[]mlx.Array) { m.Down = m.Up }, "gate, up and down do not go together"},
 			{func(m *native.MLP, _ *[]mlx.Array) { m.Gate.Bits = 7 }, "7 bits in groups of 32 are not taken: 2, 3, 4, 5, 6 or 8 in groups of 32, 64 or 128 are"},

@@ -38,6 +38,13 @@ struct Job {
   void *room(int thread, int i, size_t bytes = 0) const { return on.pool.scratch(scratch + 3 * thread + i, bytes); }
   bool direct(int m) const { return members[m].y.type == Type::f32 && !bias[m]; }
 
+  // Where a panel's products go that need no temporary place.
+  PanelOut panel_out(int m, int64_t row, int64_t first) const {
+    const Member &o = members[m];
+    const int64_t at = row * o.w.outputs + first;
+    return {o.y.type, o.y.at(at), o.w.outputs, bias[m] ? bias[m] + first : nullptr, o.sum.data ? o.sum.at(at) : nullptr};
+  }
+
   // Writes `n` outputs from `at` on of a member: values, which may lie where they belong.
   void put(int m, int thread, float *values, int64_t n, int64_t row, int64_t first) const {
     const Kernels &k = on.kernels;
@@ -129,7 +136,17 @@ void by_panels(const Job &j, Form form, int q, Runs runs) {
         if (q) {
           const int64_t per_row = w.inputs / kRun;
           const Runs at{(char *)runs.codes + from * w.inputs * q, runs.scale + from * per_row, runs.sum + from * per_row};
-          k.panel_q(q, w, at, rows, first, y, j.room(thread, 1));
+          const bool whole = n == kPanel;
+          k.unpack_q(q, w, first, first + kPanel * pool.threads(), j.room(thread, 1));
+          k.panel_q(q, w, j.room(thread, 1), at, rows, whole ? j.panel_out(m, from, first) : PanelOut{Type::f32, y, kPanel, nullptr, nullptr});
+          if (whole) {
+            for (int64_t r = 0; j.finite && r < rows; r++) {
+              if ((*j.finite)[from + r]) continue;
+              k.rows_f32(w, j.x + (from + r) * w.inputs, w.inputs, 1, first, first + n, y, kPanel);
+              j.put(m, thread, y, n, from + r, first);
+            }
+            return;
+          }
         } else if (form == Form::in_order) {
           in_order(j.members[m].y.type, w, j.x + from * w.inputs, w.inputs, rows, first, y, j.room(thread, 1));
         } else {

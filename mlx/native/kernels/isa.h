@@ -16,8 +16,8 @@ GR_INLINE __m256i dpwssd(__m256i sum, __m256i a, __m256i b) { return GR_DPWSSD(s
 #include "kernels_attend.h"
 
 constexpr Kernels table(const char *name) {
-  return {name,      widen,          narrow,   quantise_blocks, quantise_runs, rows_f32, rows_q, panel_f32, panel_f32_room,
-          panel_q,   panel_q_room,   rms_norm, swiglu,          sum_exp,    attend,   join,        attend_rows, pack_keys, rotate};
+  return {name,         widen,    narrow,  quantise_blocks, quantise_runs, rows_f32, rows_q, panel_f32, panel_f32_room,
+          panel_q_room, unpack_q, panel_q, rms_norm, swiglu, sum_exp, attend, join, attend_rows, pack_keys, rotate};
 }
 }  // namespace
 }  // namespace GR_ISA

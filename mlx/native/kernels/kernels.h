@@ -49,6 +49,16 @@ struct Runs {
 // What the packed product of many rows works on: 16 outputs at a time.
 inline constexpr int kPanel = 16;
 
+// Where the products of a panel go: of row r, with `bias` of the 16 outputs added, 16 numbers of a type at y + r * stride,
+// rounded; then, with the numbers of that type at sum + r * stride added, rounded again. bias and sum may be null.
+struct PanelOut {
+  Type type;
+  void *y;
+  int64_t stride;
+  const float *bias;
+  const void *sum;
+};
+
 struct Kernels {
   const char *name;
 
@@ -66,11 +76,14 @@ struct Kernels {
   void (*rows_q)(int q, const Affine &w, const Blocks *x, int rows, int64_t first, int64_t last, float *y, int64_t stride);
 
   // One panel: y[r * 16 + n - first] for the 16 outputs from first (fewer at the matrix' end: the others are 0) and all
-  // rows. room has panel_f32_room or panel_q_room bytes, aligned to 64.
+  // rows. room has panel_f32_room bytes, aligned to 64.
   void (*panel_f32)(const Affine &w, const float *x, int64_t x_stride, int64_t rows, int64_t first, float *y, void *room);
   size_t (*panel_f32_room)(const Affine &w);
-  void (*panel_q)(int q, const Affine &w, Runs x, int64_t rows, int64_t first, float *y, void *room);
+  // The same on quantised rows, in two steps: the 16 outputs' codes are unpacked into panel_q_room bytes, aligned to 64, and
+  // multiplied there. The panel from `next` on, which may lie behind the last, is fetched into cache meanwhile.
   size_t (*panel_q_room)(int q, const Affine &w);
+  void (*unpack_q)(int q, const Affine &w, int64_t first, int64_t next, void *room);
+  void (*panel_q)(int q, const Affine &w, const void *room, Runs x, int64_t rows, const PanelOut &to);
 
   // Root-mean-square norm of one row: y = x * rsqrt(mean(x^2) + eps) * weight; weight may be null (1).
   void (*rms_norm)(const float *x, const float *weight, float eps, int64_t n, float *y);

@@ -90,8 +90,17 @@ template <int N, int Q, Type T> void unpack_scales(const Affine &w, int64_t firs
   }
 }
 
-template <int N, int Q> void unpack_q(const Affine &w, int64_t first, uint8_t *codes, float *scales) {
+// `next`: the first output of another panel, which is asked for meanwhile: its rows lie one after another, but are read side
+// by side, which the processor does not foresee.
+template <int N, int Q> void unpack_codes(const Affine &w, int64_t first, int64_t next, uint8_t *codes, float *scales) {
   const int64_t row = w.row_bytes();
+  next = least(next, w.outputs);
+  const char *ahead = (const char *)w.codes + next * row, *ahead_end = (const char *)w.codes + least(next + kPanel, w.outputs) * row;
+  const int64_t per_row = w.groups() * (int64_t)size_of(w.type), at_once = least<int64_t>(kPanel, w.outputs - next) * per_row;
+  for (int64_t i = 0; i < at_once; i += 64) {
+    __builtin_prefetch((const char *)w.scales + next * per_row + i);
+    __builtin_prefetch((const char *)w.biases + next * per_row + i);
+  }
   for (int h = 0; h < 2; h++, first += 8) {
     switch (w.type) {
       case Type::f32: unpack_scales<N, Q, Type::f32>(w, first, scales + 8 * h); break;
@@ -99,6 +108,7 @@ template <int N, int Q> void unpack_q(const Affine &w, int64_t first, uint8_t *c
       case Type::bf16: unpack_scales<N, Q, Type::bf16>(w, first, scales + 8 * h);
     }
     for (int64_t i = 0; i < w.inputs / kRun; i++) {
+      for (int k = 0; k < N && ahead < ahead_end; k += 2, ahead += 64) __builtin_prefetch(ahead);
       vf r[8]; // 32 codes of an output, then 4 of 8 outputs
       for (int o = 0; o < 8; o++) r[o] = first + o < w.outputs ? bytes<N>(w.codes + (first + o) * row + 4 * N * i) : all(0);
       transpose(r);
@@ -121,6 +131,36 @@ template <int N, int Q> void unpack_q(const Affine &w, int64_t first, uint8_t *c
         }
       }
     }
+  }
+}
+
+// 16 products to where they go.
+template <Type T> GR_INLINE void give(const PanelOut &to, int64_t row, vf a, vf b) {
+  const int64_t size = (int64_t)size_of(T);
+  char *y = (char *)to.y + row * to.stride * size;
+  if (to.bias) a += load(to.bias), b += load(to.bias + 8);
+  if (to.sum) {
+    const char *sum = (const char *)to.sum + row * to.stride * size;
+    if constexpr (T != Type::f32) put<T>(y, a), put<T>(y + 8 * size, b), a = numbers<T>(y), b = numbers<T>(y + 8 * size);
+    a += numbers<T>(sum), b += numbers<T>(sum + 8 * size);
+  }
+  put<T>(y, a), put<T>(y + 8 * size, b);
+}
+
+GR_INLINE void give(const PanelOut &to, int64_t row, vf a, vf b) {
+  switch (to.type) {
+    case Type::f32: return give<Type::f32>(to, row, a, b);
+    case Type::f16: return give<Type::f16>(to, row, a, b);
+    case Type::bf16: return give<Type::bf16>(to, row, a, b);
+  }
+}
+
+// The rows that give will write and read, asked for before the products are there: each lies on a page of its own.
+GR_INLINE void foresee(const PanelOut &to, int64_t row, int rows) {
+  const int64_t size = (int64_t)size_of(to.type), at = row * to.stride * size, stride = to.stride * size;
+  for (int m = 0; m < rows; m++) {
+    __builtin_prefetch((char *)to.y + at + m * stride, 1);
+    if (to.sum) __builtin_prefetch((const char *)to.sum + at + m * stride, 0);
   }
 }
 
@@ -193,11 +233,12 @@ template <int M, int S> GR_INLINE void run_sums(const int16_t *q, int64_t stride
   }
 }
 
-template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, float *y) {
+template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, const PanelOut &to) {
   const int64_t runs = inputs / kRun;
   const C *q = (const C *)x.codes + row * inputs;
   const float *xs = x.scale + row * runs, *xt = x.sum + row * runs;
   vf acc[M][2] = {};
+  foresee(to, row, M);
   for (int64_t i = 0; i < runs; i++, codes += 32 * kPanel * sizeof(C), q += kRun) {
     __m256i t[M][2];
     run_sums<M, S>(q, inputs, codes, t);
@@ -210,10 +251,10 @@ template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t in
       acc[m][1] = fma((vf)_mm256_cvtepi32_ps(t[m][1]) * s1, v, fma(b1, total, acc[m][1]));
     }
   }
-  for (int m = 0; m < M; m++) store(y + m * kPanel, acc[m][0]), store(y + m * kPanel + 8, acc[m][1]);
+  for (int m = 0; m < M; m++) give(to, row + m, acc[m][0], acc[m][1]);
 }
 #else
-template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, float *y) {
+template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, const PanelOut &to) {
   const int64_t runs = inputs / kRun;
   constexpr int E = 4 / sizeof(C); // inputs side by side
   for (int m = 0; m < M; m++) {
@@ -247,33 +288,45 @@ template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t in
       const float *s = scales + 2 * kPanel * i;
       for (int n = 0; n < kPanel; n++) acc[n] += (float)t[n] * s[n] * xs[i] + s[kPanel + n] * xt[i];
     }
-    __builtin_memcpy(y + m * kPanel, acc, sizeof acc);
+    give(to, row + m, load(acc), load(acc + 8));
   }
 }
 #endif
 
-template <int S, class C> void multiply_rows(const Affine &w, Runs x, int64_t rows, const uint8_t *codes, const float *scales, float *y) {
+template <int S, class C> void multiply_rows(const Affine &w, Runs x, int64_t rows, const uint8_t *codes, const float *scales, const PanelOut &to) {
   int64_t m = 0;
-  for (; m + 4 <= rows; m += 4) multiply_q<4, S, C>(x, m, w.inputs, codes, scales, y + m * kPanel);
-  for (; m < rows; m++) multiply_q<1, S, C>(x, m, w.inputs, codes, scales, y + m * kPanel);
+  for (; m + 4 <= rows; m += 4) multiply_q<4, S, C>(x, m, w.inputs, codes, scales, to);
+  switch (rows - m) {
+    case 3: return multiply_q<3, S, C>(x, m, w.inputs, codes, scales, to);
+    case 2: return multiply_q<2, S, C>(x, m, w.inputs, codes, scales, to);
+    case 1: return multiply_q<1, S, C>(x, m, w.inputs, codes, scales, to);
+  }
 }
 
-void panel_q(int q, const Affine &w, Runs x, int64_t rows, int64_t first, float *y, void *room) {
+// Where the scales of a panel stand, behind its codes.
+GR_INLINE int64_t scales_at(int q, const Affine &w) { return w.inputs * kPanel * q; }
+
+void unpack_q(int q, const Affine &w, int64_t first, int64_t next, void *room) {
   uint8_t *codes = (uint8_t *)room;
-  float *scales = (float *)(codes + w.inputs * kPanel * q);
+  float *scales = (float *)(codes + scales_at(q, w));
   with_bits(w.bits, [&]<int N>() {
     if (q == 1)
-      unpack_q<N, 1>(w, first, codes, scales);
+      unpack_codes<N, 1>(w, first, next, codes, scales);
     else
-      unpack_q<N, 2>(w, first, codes, scales);
+      unpack_codes<N, 2>(w, first, next, codes, scales);
   });
-  if (q == 2) return multiply_rows<8, int16_t>(w, x, rows, codes, scales, y);
+}
+
+void panel_q(int q, const Affine &w, const void *room, Runs x, int64_t rows, const PanelOut &to) {
+  const uint8_t *codes = (const uint8_t *)room;
+  const float *scales = (const float *)(codes + scales_at(q, w));
+  if (q == 2) return multiply_rows<8, int16_t>(w, x, rows, codes, scales, to);
 #if GR_AVX2 && !GR_VNNI
   switch (w.bits) {
-    case 5: return multiply_rows<4, int8_t>(w, x, rows, codes, scales, y);
-    case 6: return multiply_rows<2, int8_t>(w, x, rows, codes, scales, y);
-    case 8: return multiply_rows<1, int8_t>(w, x, rows, codes, scales, y);
+    case 5: return multiply_rows<4, int8_t>(w, x, rows, codes, scales, to);
+    case 6: return multiply_rows<2, int8_t>(w, x, rows, codes, scales, to);
+    case 8: return multiply_rows<1, int8_t>(w, x, rows, codes, scales, to);
   }
 #endif
-  multiply_rows<8, int8_t>(w, x, rows, codes, scales, y);
+  multiply_rows<8, int8_t>(w, x, rows, codes, scales, to);
 }

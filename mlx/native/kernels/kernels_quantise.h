@@ -24,12 +24,11 @@ void narrow(Type to, const float *x, void *y, int64_t n) {
   uint16_t *out = (uint16_t *)y;
   int64_t i = 0;
   if (to == Type::f16) {
-#if GR_AVX2
-    for (; i + 8 <= n; i += 8) _mm_storeu_si128((__m128i *)(out + i), _mm256_cvtps_ph((__m256)load(x + i), 0));
-#endif
+    for (; i + 8 <= n; i += 8) put<Type::f16>(out + i, load(x + i));
     for (; i < n; i++) out[i] = to_f16(x[i]);
     return;
   }
+  for (; i + 8 <= n; i += 8) put<Type::bf16>(out + i, load(x + i));
   for (; i < n; i++) out[i] = to_bf16(x[i]);
 }
 

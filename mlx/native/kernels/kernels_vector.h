@@ -131,6 +131,31 @@ template <Type T> GR_INLINE vf numbers(const void *p) {
 #endif
 }
 
+// 8 values to a type, rounded to nearest even.
+template <Type T> GR_INLINE void put(void *p, vf v) {
+  if constexpr (T == Type::f32) return store((float *)p, v);
+#if GR_AVX2
+  if constexpr (T == Type::f16) {
+    _mm_storeu_si128((__m128i *)p, _mm256_cvtps_ph((__m256)v, 0));
+    return;
+  }
+#endif
+  uint16_t h[8];
+  if constexpr (T == Type::bf16) {
+    const vu u = (vu)v, rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16, none = (u >> 16 & 0x8000u) | 0x7fc0u;
+    const vu r = (vu)((u & 0x7fffffffu) > 0x7f800000u) ? none : rounded;
+#if GR_AVX2
+    const __m256i w = _mm256_permute4x64_epi64(_mm256_packus_epi32((__m256i)r, (__m256i)r), 0xd8);
+    _mm_storeu_si128((__m128i *)p, _mm256_castsi256_si128(w));
+    return;
+#endif
+    for (int i = 0; i < 8; i++) h[i] = (uint16_t)r[i];
+  } else {
+    for (int i = 0; i < 8; i++) h[i] = to_f16(v[i]);
+  }
+  __builtin_memcpy(p, h, sizeof h);
+}
+
 // N bytes as a number. (Copied into a larger variable they would be stored and read again, which waits for the store.)
 template <int N> GR_INLINE uint64_t number_of(const uint8_t *p) {
   uint16_t a;
