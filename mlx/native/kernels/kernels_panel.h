@@ -233,6 +233,40 @@ template <int M, int S> GR_INLINE void run_sums(const int16_t *q, int64_t stride
   }
 }
 
+#if GR_AVX512
+// A panel's 16 outputs are one vector.
+template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, const PanelOut &to) {
+  const int64_t runs = inputs / kRun;
+  const C *q = (const C *)x.codes + row * inputs;
+  const float *xs = x.scale + row * runs, *xt = x.sum + row * runs;
+  __m512 acc[M];
+  for (int m = 0; m < M; m++) acc[m] = _mm512_setzero_ps();
+  foresee(to, row, M);
+  for (int64_t i = 0; i < runs; i++, codes += 32 * kPanel * sizeof(C), q += kRun) {
+    __m512i t[M];
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++) t[m] = _mm512_setzero_si512();
+#pragma GCC unroll 16
+    for (int k = 0; k < 8 * (int)sizeof(C); k++) {
+      const __m512i a = _mm512_loadu_si512(codes + 64 * k);
+#pragma GCC unroll 8
+      for (int m = 0; m < M; m++) {
+        int32_t four;
+        __builtin_memcpy(&four, q + m * inputs + k * (4 / (int)sizeof(C)), 4);
+        const __m512i v = _mm512_set1_epi32(four);
+        t[m] = sizeof(C) == 1 ? _mm512_dpbusd_epi32(t[m], a, v) : _mm512_dpwssd_epi32(t[m], a, v);
+      }
+    }
+    const __m512 s = _mm512_loadu_ps(scales + 2 * kPanel * i), b = _mm512_loadu_ps(scales + 2 * kPanel * i + kPanel);
+#pragma GCC unroll 8
+    for (int m = 0; m < M; m++) {
+      const __m512 v = _mm512_set1_ps(xs[m * runs + i]), total = _mm512_set1_ps(xt[m * runs + i]);
+      acc[m] = _mm512_fmadd_ps(_mm512_mul_ps(_mm512_cvtepi32_ps(t[m]), s), v, _mm512_fmadd_ps(b, total, acc[m]));
+    }
+  }
+  for (int m = 0; m < M; m++) give(to, row + m, (vf)_mm512_castps512_ps256(acc[m]), (vf)_mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(acc[m]), 1)));
+}
+#else
 template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, const PanelOut &to) {
   const int64_t runs = inputs / kRun;
   const C *q = (const C *)x.codes + row * inputs;
@@ -253,6 +287,7 @@ template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t in
   }
   for (int m = 0; m < M; m++) give(to, row + m, acc[m][0], acc[m][1]);
 }
+#endif
 #else
 template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t inputs, const uint8_t *codes, const float *scales, const PanelOut &to) {
   const int64_t runs = inputs / kRun;
@@ -295,6 +330,9 @@ template <int M, int S, class C> void multiply_q(Runs x, int64_t row, int64_t in
 
 template <int S, class C> void multiply_rows(const Affine &w, Runs x, int64_t rows, const uint8_t *codes, const float *scales, const PanelOut &to) {
   int64_t m = 0;
+#if GR_AVX512
+  for (; m + 8 <= rows; m += 8) multiply_q<8, S, C>(x, m, w.inputs, codes, scales, to);
+#endif
   for (; m + 4 <= rows; m += 4) multiply_q<4, S, C>(x, m, w.inputs, codes, scales, to);
   switch (rows - m) {
     case 3: return multiply_q<3, S, C>(x, m, w.inputs, codes, scales, to);

@@ -1,5 +1,6 @@
 // What every kernel stands on: vectors of 8 floats, conversions and reads of codes. Included by isa.h inside the
-// namespace of an instruction set; GR_AVX2, GR_VNNI (dpbusd and dpwssd) and GR_NEON say what there is.
+// namespace of an instruction set; GR_AVX2, GR_VNNI (dpbusd and dpwssd), GR_AVX512 (vectors of 512 bits) and GR_NEON
+// say what there is.
 
 // GCC's and Clang's vector types: the same source becomes SSE, AVX or NEON by the target it is compiled for.
 typedef float vf __attribute__((vector_size(32)));
