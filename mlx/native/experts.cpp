@@ -14,7 +14,7 @@ namespace {
 // Slots of the pool's scratch memory, beyond those of rows_in; those from kThread on are of threads, two each.
 enum Slot { kHidden = 1000, kRowCodes, kHiddenCodes = kRowCodes + 9, kSorted = kHiddenCodes + 9, kThread = kSorted + 3 };
 
-constexpr int64_t kFew = 16;         // of an expert's rows that are multiplied with codes as these lie; more are with panels
+constexpr int64_t kFew = 7;          // of an expert's rows that are multiplied with codes as these lie; more are with panels
 constexpr int64_t kRowsAtOnce = 256; // of a panel's product
 constexpr int64_t kBatch = 1024;     // results on the way at once: what lies between gate, up and down stays small
 
