@@ -73,17 +73,17 @@ class Scales {
   GR_INLINE vf of_bf16(__m128i v) const { return (vf)_mm256_slli_epi32(_mm256_cvtepu16_epi32(_mm_shuffle_epi8(v, halves_)), 16); }
 
   GR_INLINE vf any(const char *p) const {
-    if (type == Type::f32) {
-      __m256 v;
-      if (share == 1)
-        v = _mm256_loadu_ps((const float *)p);
-      else if (share == 2)
-        v = _mm256_castps128_ps256(_mm_loadu_ps((const float *)p));
-      else
-        v = _mm256_castpd_ps(_mm256_castpd128_pd256(_mm_load_sd((const double *)p)));
-      return (vf)_mm256_permutevar8x32_ps(v, floats_);
-    }
     int64_t few = 0;
+    if (type == Type::f32) {
+      __m256i v;
+      if (share == 1)
+        v = _mm256_loadu_si256((const __m256i *)p);
+      else if (share == 2)
+        v = _mm256_castsi128_si256(load16(p));
+      else
+        __builtin_memcpy(&few, p, 8), v = _mm256_castsi128_si256(_mm_cvtsi64_si128(few)); // p is of floats: a double's load wants 8 bytes' alignment
+      return (vf)_mm256_permutevar8x32_ps((__m256)v, floats_);
+    }
     __builtin_memcpy(&few, p, share == 2 ? 8 : 4);
     return type == Type::f16 ? of_f16(_mm_cvtsi64_si128(few)) : of_bf16(_mm_cvtsi64_si128(few));
   }
